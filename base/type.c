@@ -1,5 +1,5 @@
 /* Element types: conversions between doubles and what the arrays of a kernel hold. */
-#include "base/type.h"
+#include "base/type_range.h"
 
 #include <assert.h>
 #include <math.h>
@@ -229,4 +229,20 @@ double ev_type_ulp(ev_type type, double value) {
     if (exponent > 1 - least)
         exponent = 1 - least;
     return ldexp(1, exponent - format.fraction_bits);
+}
+
+int ev_type_least_exponent(ev_type type) {
+    assert(ev_type_is_float(type));
+    return format_least_exponent(type_format(type));
+}
+
+int ev_type_most_exponent(ev_type type) {
+    return 1 - ev_type_least_exponent(type);
+}
+
+double ev_type_largest(ev_type type) {
+    if (ev_type_is_float(type))
+        return ldexp(2 - ldexp(1, -type_format(type).fraction_bits), ev_type_most_exponent(type));
+    int bits = (int)TYPES[type].bytes * 8 - (TYPES[type].is_signed ? 1 : 0);
+    return ldexp(1, bits) - 1;
 }

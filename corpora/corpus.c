@@ -3,9 +3,11 @@
 #include "corpora/corpus.h"
 
 #include "base/hash.h"
+#include "base/type_range.h"
 #include "corpora/generators.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +82,30 @@ static ev_status check_float(const corpus_request *request, ev_error *err) {
                    request->generator->name, ev_type_name(request->type));
 }
 
+/* The largest and the smallest power of two that every element keeps within the type. */
+static ev_status check_large(const corpus_request *request, ev_error *err) {
+    ev_type type = request->type;
+    int most = ev_type_is_float(type) ? ev_type_most_exponent(type) - 1 : INT_MAX;
+    if (request->values[0] <= most)
+        return EV_OK;
+    return ev_fail(err, EV_BAD,
+                   "generator %s: exponent is %g, and the largest %s is %.9g; give an exponent of "
+                   "at most %d",
+                   request->generator->name, request->values[0], ev_type_name(type),
+                   ev_type_largest(type), most);
+}
+
+static ev_status check_tiny(const corpus_request *request, ev_error *err) {
+    ev_type type = request->type;
+    int most = ev_type_is_float(type) ? -ilogb(ev_type_ulp(type, 0)) : INT_MAX;
+    if (request->values[0] <= most)
+        return EV_OK;
+    return ev_fail(err, EV_BAD,
+                   "generator %s: exponent is %g, and the smallest %s above 0 is 2^-%d; give an "
+                   "exponent of at most %d",
+                   request->generator->name, request->values[0], ev_type_name(type), most, most);
+}
+
 typedef struct generator_code {
     corpus_begin_fn *begin;                                           /* NULL: nothing to prepare */
     ev_status (*check)(const corpus_request *request, ev_error *err); /* NULL: takes all */
@@ -111,6 +137,11 @@ const corpus_generator *corpus_generator_find(const char *name) {
     return NULL;
 }
 
+const corpus_generator *corpus_generator_file(void) {
+    static const corpus_generator file = {.name = "file", .doc = "the contents of a file"};
+    return &file;
+}
+
 static const generator_code *code_of(const corpus_generator *generator) {
     assert(generator >= GENERATORS && generator < GENERATORS + GENERATOR_COUNT);
     return &CODE[generator - GENERATORS];
@@ -120,6 +151,8 @@ static const generator_code *code_of(const corpus_generator *generator) {
 
 ev_status corpus_request_check(const corpus_request *request, ev_error *err) {
     const corpus_generator *generator = request->generator;
+    if (request->file != NULL)
+        return recorded_check(request->file->path, request->type, request->length, err);
     for (size_t i = 0; i < generator->parameter_count; i++) {
         const corpus_parameter *p = &generator->parameters[i];
         double value = request->values[i];
@@ -144,20 +177,43 @@ static void store(ev_type type, const double *values, size_t count, void *out, u
         ev_type_set(type, out, (size_t)at + i, values[i]);
 }
 
+/* Refuses a number that the type holds as an infinity: data that a task asked for would be others.
+ * Integers take their nearest value. */
+static ev_status check_fit(const corpus_request *request, const double *values, size_t count,
+                           uint64_t first, ev_error *err) {
+    if (!ev_type_is_float(request->type))
+        return EV_OK;
+    double largest = ev_type_largest(request->type);
+    double beyond = largest + ev_type_ulp(request->type, largest) / 2; /* is rounded up */
+    for (size_t i = 0; i < count; i++) {
+        if (fabs(values[i]) >= beyond)
+            return ev_fail(err, EV_BAD,
+                           "generator %s: element %llu is %.9g, and the largest %s is %.9g; lower "
+                           "its parameters",
+                           request->generator->name, (unsigned long long)(first + i), values[i],
+                           ev_type_name(request->type), largest);
+    }
+    return EV_OK;
+}
+
 ev_status corpus_fill(const corpus_request *request, uint64_t first, uint64_t count, void *out,
                       ev_error *err) {
     assert(first <= request->length && count <= request->length - first);
     EV_TRY(corpus_request_check(request, err));
+    if (request->file != NULL)
+        return recorded_fill(request->file, request->type, request->length, first, count, out, err);
     const generator_code *code = code_of(request->generator);
     void *state = NULL;
     if (code->begin != NULL)
         EV_TRY(code->begin(request, &state, err));
     double values[CHUNK];
-    for (uint64_t done = 0; done < count; done += CHUNK) {
+    ev_status status = EV_OK;
+    for (uint64_t done = 0; status == EV_OK && done < count; done += CHUNK) {
         size_t run = count - done < CHUNK ? (size_t)(count - done) : CHUNK;
         code->chunk(request, state, first + done, run, values);
+        status = check_fit(request, values, run, first + done, err);
         store(request->type, values, run, out, done);
     }
     free(state);
-    return EV_OK;
+    return status;
 }

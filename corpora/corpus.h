@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "base/type.h"
+#include "corpora/recorded.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,19 +48,25 @@ size_t corpus_generator_count(void);
 const corpus_generator *corpus_generator_at(size_t index);
 const corpus_generator *corpus_generator_find(const char *name); /* NULL: no such generator */
 
+/* Stands for the contents of a file, in place of a generator of the table. */
+const corpus_generator *corpus_generator_file(void);
+
 /* One buffer to fill: `values` in the order of the generator's parameters. `length` is the number
  * of elements of the whole buffer. */
 typedef struct corpus_request {
     const corpus_generator *generator;
+    const corpus_recorded *file; /* of corpus_generator_file: its contents; else NULL */
     double values[CORPUS_MAX_PARAMETERS];
     ev_type type;
     uint64_t length;
     uint64_t seed;
 } corpus_request;
 
-/* EV_BAD: a parameter outside its range, with its name. */
+/* EV_BAD: a parameter outside its range, or a power of two outside the type, with its name; a file
+ * that is not there, or whose type or size is not the buffer's. */
 ev_status corpus_request_check(const corpus_request *request, ev_error *err) EV_CHECKED;
-/* Fills out[0..count) with elements first .. first + count - 1. */
+/* Fills out[0..count) with elements first .. first + count - 1. Integers are rounded, and take
+ * their type's nearest value. EV_BAD: a finite number that a float type holds as an infinity. */
 ev_status corpus_fill(const corpus_request *request, uint64_t first, uint64_t count, void *out,
                       ev_error *err) EV_CHECKED;
 

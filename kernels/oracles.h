@@ -5,6 +5,7 @@
 #include "kernels/evoke_oracle.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define ORACLE(name, doc) evoke_oracle_fn oracle_##name;
@@ -39,6 +40,13 @@ static inline const evoke_argument *oracle_argument(const evoke_oracle_call *cal
             return &call->arguments[i];
     }
     return NULL;
+}
+
+/* A buffer of any float type, for evoke_element; NULL if it is not there, or holds integers. */
+static inline const evoke_argument *oracle_reals(const evoke_oracle_call *call, const char *name) {
+    const evoke_argument *a = oracle_argument(call, name);
+    bool is_float = a != NULL && (a->type[0] == 'f' || a->type[0] == 'b');
+    return is_float && a->data != NULL ? a : NULL;
 }
 
 static inline const float *oracle_floats(const evoke_oracle_call *call, const char *name) {

@@ -133,16 +133,19 @@ ev_status task_argument_value_of(const task *t, const task_argument *argument, c
 }
 
 /* The case's own data for an argument, else the argument's. */
-static const corpus_generator *data_of(const task *t, const task_argument *argument,
-                                       const task_case *c, const char *const **parameters) {
+typedef struct own_data {
+    const corpus_generator *generator;
+    const corpus_recorded *file;
+    const char *const *parameters;
+} own_data;
+
+static own_data data_of(const task *t, const task_argument *argument, const task_case *c) {
     for (size_t i = 0; i < c->data_count; i++) {
-        if (&t->arguments[c->data[i].argument] == argument) {
-            *parameters = c->data[i].parameters;
-            return c->data[i].generator;
-        }
+        const task_data *d = &c->data[i];
+        if (&t->arguments[d->argument] == argument)
+            return (own_data){d->generator, d->file, d->parameters};
     }
-    *parameters = argument->parameters;
-    return argument->generator;
+    return (own_data){argument->generator, argument->file, argument->parameters};
 }
 
 bool task_generator_is_constant(const corpus_generator *generator) {
@@ -155,13 +158,12 @@ bool task_generator_is_constant(const corpus_generator *generator) {
 }
 
 bool task_argument_hides(const task *t, const task_argument *argument) {
-    const char *const *ignored = NULL;
     if (argument->kind != TASK_INOUT || argument->begins_constant)
         return false;
     for (size_t i = 0; i < t->case_count; i++) {
         const task_case *c = &t->cases[i];
         bool is_small = c->split == CORPUS_SEARCH && c->use != TASK_TIME;
-        if (is_small && !task_generator_is_constant(data_of(t, argument, c, &ignored)))
+        if (is_small && !task_generator_is_constant(data_of(t, argument, c).generator))
             return false;
     }
     return true;
@@ -198,11 +200,11 @@ static ev_status parameter_values(const corpus_generator *generator, const char 
 
 ev_status task_argument_data_of(const task *t, const task_argument *argument, const task_case *c,
                                 uint32_t fresh, corpus_request *out, ev_error *err) {
-    const char *const *expressions = NULL;
-    const corpus_generator *generator = data_of(t, argument, c, &expressions);
-    assert(generator != NULL);
+    const own_data own = data_of(t, argument, c);
+    assert(own.generator != NULL);
     corpus_request made = {
-        .generator = generator,
+        .generator = own.generator,
+        .file = own.file,
         .type = argument->type,
         .seed = corpus_seed(c->split, t->name, c->name, argument->name, fresh + c->inputs.fresh),
     };
@@ -210,7 +212,7 @@ ev_status task_argument_data_of(const task *t, const task_argument *argument, co
     task_scope room;
     ev_status status = scope_of(t, c, NULL, &room, err);
     if (status == EV_OK)
-        status = parameter_values(generator, expressions, &room.scope, made.values, err);
+        status = parameter_values(own.generator, own.parameters, &room.scope, made.values, err);
     if (status == EV_OK)
         status = corpus_request_check(&made, err);
     if (status != EV_OK)

@@ -46,6 +46,7 @@ typedef struct task_argument {
     const char *count;                 /* buffers: expression for the number of elements */
     const char *value;                 /* scalars: expression; the name itself when absent */
     const corpus_generator *generator; /* in, inout */
+    const corpus_recorded *file;       /* the contents, of corpus_generator_file; else NULL */
     const char *parameters[CORPUS_MAX_PARAMETERS]; /* expressions, in the generator's order; NULL:
                                                       default */
     uint32_t align; /* buffers: bytes that every launch grants of the address, a power of two */
@@ -62,6 +63,7 @@ typedef struct task_argument {
 typedef struct task_data {
     size_t argument; /* its index; of a symbol: argument_count + the symbol's */
     const corpus_generator *generator;
+    const corpus_recorded *file;
     const char *parameters[CORPUS_MAX_PARAMETERS]; /* as in task_argument */
 } task_data;
 
@@ -173,12 +175,15 @@ typedef struct task {
     size_t start_count;
     const task_case *cases;
     size_t case_count;
+    const corpus_recorded *const *files; /* that inputs are read from */
+    size_t file_count;
     task_tolerance tolerance;
     task_work work;
     task_oracle_kind oracle_kind;
     const char *oracle_name; /* built-in name, or path of the C source */
     evoke_oracle_fn *oracle; /* NULL for TASK_ORACLE_BASELINE */
-    ev_sha256 sha256;        /* of the json, the sources and a source oracle: the task's identity */
+    ev_sha256 sha256; /* of the json, the sources, a source oracle and the files of data: the task's
+                         identity */
 } task;
 
 /* Loads and checks. Errors are EV_BAD with FILE:LINE:COLUMN. An oracle given as a C source is

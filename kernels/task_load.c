@@ -107,12 +107,17 @@ static const char *shape_at(size_t i) {
 
 /* Reads a generator's parameters, which have a key table of their own. */
 static ev_status read_data(loader *l, const json_t *value, const char *where,
-                           const corpus_generator **generator, const char **parameters) {
+                           const corpus_generator **generator, const corpus_recorded **file,
+                           const char **parameters) {
     char at[TASK_MAX_WHERE];
     const char *name = ev_json_text(value, "generator", NULL);
+    if (json_object_get(value, "file") != NULL) {
+        *generator = corpus_generator_file();
+        return task_recorded_read(l, value, where, file);
+    }
     if (name == NULL)
         return ev_json_fail(l->doc, where, l->err,
-                            "data must be an object with \"generator\": NAME");
+                            "data must be an object with \"generator\": NAME or \"file\": PATH");
     (void)snprintf(at, sizeof at, "%s.generator", where);
     size_t index = 0;
     EV_TRY(find_name(l, "generator", name, at, corpus_generator_count(), generator_at, &index));
@@ -244,7 +249,8 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
         EV_TRY(task_read_expression(l, given, at, scalar ? &a->value : &a->count));
     (void)snprintf(at, sizeof at, "%s.data", where);
     if (made)
-        EV_TRY(read_data(l, json_object_get(value, "data"), at, &a->generator, a->parameters));
+        EV_TRY(read_data(l, json_object_get(value, "data"), at, &a->generator, &a->file,
+                         a->parameters));
     return read_initial(l, value, where, a);
 }
 
@@ -309,7 +315,7 @@ static ev_status read_symbol(loader *l, const json_t *value, const char *where, 
     EV_TRY(task_read_expression(l, json_object_get(value, "count"), at, &a->count));
     EV_TRY(read_domain(l, value, where, a));
     (void)snprintf(at, sizeof at, "%s.data", where);
-    return read_data(l, json_object_get(value, "data"), at, &a->generator, a->parameters);
+    return read_data(l, json_object_get(value, "data"), at, &a->generator, &a->file, a->parameters);
 }
 
 /* Reads the symbols behind the arguments. */
@@ -624,7 +630,7 @@ static ev_status read_case_data(loader *l, const json_t *object, const char *whe
         task_data *d = &data[c->data_count];
         (void)snprintf(at, sizeof at, "%s.%s", where, name);
         EV_TRY(find_input(l, name, at, &d->argument));
-        EV_TRY(read_data(l, value, at, &d->generator, d->parameters));
+        EV_TRY(read_data(l, value, at, &d->generator, &d->file, d->parameters));
         c->data_count++;
     }
     c->data = data;

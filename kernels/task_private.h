@@ -8,6 +8,7 @@
 
 #define TASK_MAX_ARGUMENTS 48
 #define TASK_MAX_SYMBOLS 16
+#define TASK_MAX_FILES 64 /* of data */
 #define TASK_MAX_SHAPE 32
 #define TASK_MAX_MACROS 16
 #define TASK_MAX_SCOPE (TASK_MAX_ARGUMENTS + TASK_MAX_SHAPE + TASK_MAX_MACROS)
@@ -74,7 +75,11 @@ ev_status task_work_check(const task *t, const ev_json *doc, const task_case *c,
                           ev_error *err) EV_CHECKED;
 /* Reads "alias", after the arguments. */
 ev_status task_alias_read(task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
-/* Sets the task's SHA-256. EV_BAD: a source cannot be read. */
+/* Reads {"file": PATH}, and puts the file into the task's list. */
+ev_status task_recorded_read(task_loader *l, const json_t *value, const char *where,
+                             const corpus_recorded **out) EV_CHECKED;
+
+/* Sets the task's SHA-256 and those of its files. EV_BAD: a source cannot be read. */
 ev_status task_identity_set(task *t, ev_error *err) EV_CHECKED;
 
 /* The key tables, for the loader and the printed schema. */

@@ -36,7 +36,9 @@ static const ev_json_key ARGUMENT_KEYS[] = {
     {"value", EV_JSON_ANY, false,
      "scalars: an expression; when absent, the shape's value of its name"},
     {"data", EV_JSON_OBJECT, false,
-     "in and inout: {\"generator\": NAME, PARAMETER: EXPRESSION, ...}, see the generators below"},
+     "in and inout: {\"generator\": NAME, PARAMETER: EXPRESSION, ...}, see the generators below; "
+     "or "
+     "{\"file\": PATH}, a .npy file or raw elements, in the task's folder"},
     {"align", EV_JSON_INTEGER, false,
      "buffers: the alignment of its address in bytes that every launch grants: a power of two, at "
      "least the element's size, at most 256; 16 when absent"},
@@ -120,7 +122,7 @@ static const ev_json_key CASE_KEYS[] = {
      "override it; or that NAME alone"},
     {"data", EV_JSON_OBJECT, false,
      "inputs that are made otherwise in this case: {ARGUMENT OR SYMBOL: {\"generator\": ...}, "
-     "...}"},
+     "...}, or {\"file\": PATH}"},
     {"inputs", EV_JSON_OBJECT, false,
      "smoke and check: what the case is run with beside its shape and data, as evoke check "
      "--stress "

@@ -18,6 +18,7 @@ static cmd_fn *const commands[CLI_COMMAND_COUNT] = {
     [CLI_RUN] = cmd_run,       [CLI_PROFILE] = cmd_profile, [CLI_CALIBRATE] = cmd_calibrate,
     [CLI_BENCH] = cmd_bench,   [CLI_WORKER] = cmd_worker,   [CLI_HELP] = cmd_help,
     [CLI_ISA] = cmd_isa,       [CLI_QUALIFY] = cmd_qualify, [CLI_INIT] = cmd_init,
+    [CLI_CORPUS] = cmd_corpus,
 };
 
 /* A reader that went away (evoke list | head) wanted no more: that is no error. */

@@ -363,6 +363,8 @@ static ev_status write_scalar(writing *w, const bundle_argument *a) {
                  {"u32", "uint32_t", 0, UINT32_MAX},
                  {"s64", "int64_t", INT64_MIN, INT64_MAX},
                  {"u64", "uint64_t", 0, INT64_MAX},
+                 {"f16", "uint16_t", 0, 0},
+                 {"bf16", "uint16_t", 0, 0},
                  {"f32", "float", 0, 0},
                  {"f64", "double", 0, 0}};
     size_t t = 0;
@@ -371,7 +373,10 @@ static ev_status write_scalar(writing *w, const bundle_argument *a) {
     if (t == sizeof types / sizeof types[0])
         return ev_fail(w->err, EV_BAD, "%s: C has no type for the scalar '%s' of type %s",
                        w->k->name, a->name, a->type);
-    if (types[t].high == 0)
+    if (strcmp(types[t].c, "uint16_t") == 0 && types[t].high == 0)
+        ev_str_printf(w->out, "    uint16_t p_%s = evoke_h_half(v_%s.real, %d, &bad);\n", a->name,
+                      a->name, strcmp(a->type, "f16") == 0 ? 10 : 7);
+    else if (types[t].high == 0)
         ev_str_printf(w->out, "    %s p_%s = (%s)v_%s.real;\n    bad = bad || !isfinite(p_%s);\n",
                       types[t].c, a->name, types[t].c, a->name, a->name);
     else if (types[t].low == INT64_MIN)

@@ -49,6 +49,7 @@ static ev_status launch(evoke_variant *v, const evoke_shape *shape, const evoke_
     EV_TRY(runtime_driver(&cu, err));
     EV_TRY(runtime_load(v, cu, &l, err));
     EV_TRY(check_block(v, l, &at, err));
+    EV_TRY(runtime_check_symbols(v, cu, l, err));
     EV_TRY(runtime_allow_shared(v, cu, l, at.shared_bytes, err));
     CUresult result = cu->cuLaunchKernel(l->function, at.grid[0], at.grid[1], at.grid[2],
                                          at.block[0], at.block[1], at.block[2], at.shared_bytes,
@@ -90,6 +91,7 @@ evoke_status evoke_variant_symbol(const evoke_variant *v, const char *name, uint
     if (status == EV_OK) {
         *address = result == CUDA_SUCCESS ? at : 0;
         *bytes = result == CUDA_SUCCESS ? length : 0;
+        runtime_note_symbol(own(v), l, name);
     }
     return runtime_status(status);
 }

@@ -30,11 +30,12 @@ const char *evoke_bundle_version(void) {
 /* Numbers that a launch must hold on its stack. */
 static ev_status check_sizes(const bundle_kernel *k, const bundle_variant *v, ev_error *err) {
     if (k->argument_count <= RUNTIME_ARGUMENTS && v->plan->range_count <= MOST_DIMENSIONS &&
-        v->macro_count <= MOST_MACROS)
+        v->macro_count <= MOST_MACROS && k->symbol_count <= RUNTIME_SYMBOLS)
         return EV_OK;
     return ev_fail(err, EV_BAD,
-                   "%s: a kernel has at most %d arguments, %d numbers of a shape and %d macros",
-                   k->name, RUNTIME_ARGUMENTS, MOST_DIMENSIONS, MOST_MACROS);
+                   "%s: a kernel has at most %d arguments, %d numbers of a shape, %d macros and %d "
+                   "variables to fill",
+                   k->name, RUNTIME_ARGUMENTS, MOST_DIMENSIONS, MOST_MACROS, RUNTIME_SYMBOLS);
 }
 
 static ev_status add_variants(evoke_bundle *b, const bundle_kernel *k, const bundle_variant *list,
@@ -231,6 +232,37 @@ evoke_status evoke_bundle_argument(const evoke_bundle *b, const char *kernel, si
     ev_status status = find_argument(b, kernel, index, &k, runtime_error(error));
     if (status == EV_OK)
         status = describe(&k->arguments[index], out, runtime_error(error));
+    return runtime_status(status);
+}
+
+evoke_status evoke_bundle_symbol_count(const evoke_bundle *b, const char *kernel, size_t *out,
+                                       evoke_error *error) {
+    const bundle_kernel *k = NULL;
+    ev_status status = find_kernel(b, kernel, &k, runtime_error(error));
+    if (status == EV_OK)
+        *out = k->symbol_count;
+    return runtime_status(status);
+}
+
+static ev_status describe_symbol(const bundle_kernel *k, size_t index, evoke_symbol *out,
+                                 ev_error *err) {
+    ev_type type = EV_F32;
+    if (index >= k->symbol_count)
+        return ev_fail(err, EV_BAD, "%s has %zu variables to fill, and none of the number %zu",
+                       k->name, k->symbol_count, index);
+    const bundle_symbol *s = &k->symbols[index];
+    if (!ev_type_find(s->type, &type))
+        return ev_fail(err, EV_BAD, "variable %s: there is no type '%s'", s->name, s->type);
+    *out = (evoke_symbol){s->name, s->type, ev_type_bytes(type), s->count};
+    return EV_OK;
+}
+
+evoke_status evoke_bundle_symbol(const evoke_bundle *b, const char *kernel, size_t index,
+                                 evoke_symbol *out, evoke_error *error) {
+    const bundle_kernel *k = NULL;
+    ev_status status = find_kernel(b, kernel, &k, runtime_error(error));
+    if (status == EV_OK)
+        status = describe_symbol(k, index, out, runtime_error(error));
     return runtime_status(status);
 }
 

@@ -4,12 +4,15 @@
 
 #include "base/cuda/driver.h"
 #include "base/expr.h"
+#include "base/str.h"
+#include "base/type.h"
 #include "bundle/reader.h"
 
 #include <evoke/bundle.h>
 #include <pthread.h>
 
 #define RUNTIME_ARGUMENTS 128 /* most arguments of a kernel */
+#define RUNTIME_SYMBOLS 64    /* most variables that the host fills */
 #define RUNTIME_NAMES 256     /* most names of a scope: shape, scalars, macros */
 
 /* A variant's module in one context. */
@@ -22,6 +25,8 @@ typedef struct runtime_loaded {
     uint32_t threads; /* most of a block */
     uint32_t shared;  /* most dynamic shared memory of a block, by the GPU */
     uint32_t allowed; /* what the driver was told to allow */
+    uint64_t filled;  /* the kernel's symbols that the host filled, or asked the address of: a bit
+                         each */
 } runtime_loaded;
 
 struct evoke_variant {
@@ -91,6 +96,14 @@ void runtime_unload(evoke_bundle *b, const cu_driver *cu, unsigned long long id)
 /* The current context. EV_INFRA: none. */
 ev_status runtime_context(const cu_driver *cu, CUcontext *context, unsigned long long *id,
                           ev_error *err) EV_CHECKED;
+
+/* ---- symbols.c ---- */
+
+/* Notes that the host fills a variable of the module; other names are ignored. */
+void runtime_note_symbol(evoke_variant *v, runtime_loaded *l, const char *name);
+/* EV_BAD: a variable of the module was not filled, with its name. */
+ev_status runtime_check_symbols(evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
+                                ev_error *err) EV_CHECKED;
 
 /* ---- public types are those of the inside ---- */
 

@@ -90,6 +90,12 @@ static ev_status answer_in_full(fitness *f, fit_case *c, fit_output *o, ev_error
     return status;
 }
 
+ev_status fit_answer_all(fitness *f, fit_case *c, ev_error *err) {
+    for (size_t i = 0; i < c->output_count; i++)
+        EV_TRY(answer_in_full(f, c, &c->outputs[i], err));
+    return EV_OK;
+}
+
 /* ---- outputs seen before: a launch that left the same bits as an earlier one has its accuracy
  * ---- */
 

@@ -69,6 +69,7 @@ ev_status fit_begin_request(fitness *f, const fit_case *c, const fit_argument *a
     double scale = scale_of(plain, a->what);
     bool is_whole = !ev_type_is_float(a->what->type);
     request->generator = corpus_generator_find("uniform");
+    request->file = NULL;
     assert(request->generator != NULL && request->generator->parameter_count == 2);
     request->values[0] = is_whole ? 1 : 0.5 * scale;
     request->values[1] = is_whole ? WHOLE_MOST : 1.5 * scale;

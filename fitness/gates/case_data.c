@@ -124,6 +124,14 @@ static vm_buffer_kind kind_of(const fit_argument *a) {
     }
 }
 
+static ev_status make_elements(const fitness *f, const fit_case *c, const fit_argument *a,
+                               const corpus_request *request, ev_error *err) {
+    ev_status status = corpus_fill(request, 0, a->count, a->before, err);
+    return status == EV_OK ? EV_OK
+                           : ev_wrap(err, status, "task %s, case %s, data of %s", f->t->name,
+                                     c->at->name, a->what->name);
+}
+
 static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *err) {
     a->before = a->what->kind == TASK_IN && !a->is_shared ? device_host(f->d, a->buffer) : NULL;
     if (a->before == NULL) {
@@ -136,7 +144,7 @@ static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *
     bool begins = false;
     EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
     EV_TRY(fit_begin_request(f, c, a, &request, &begins, err));
-    EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+    EV_TRY(make_elements(f, c, a, &request, err));
     if (!begins) /* else the baseline tells whether the contents are legal */
         EV_TRY(task_range_check(f->t, a->what, c->at, &a->range, a->before, a->count, err));
     EV_TRY(fit_vary_buffer(c, a, a->before, err));
@@ -185,7 +193,7 @@ static ev_status make_symbols(fitness *f, fit_case *c, ev_error *err) {
         if (a->before == NULL)
             return ev_fail_memory(err, a->bytes);
         EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
-        EV_TRY(corpus_fill(&request, 0, a->count, a->before, err));
+        EV_TRY(make_elements(f, c, a, &request, err));
         EV_TRY(task_range_check(f->t, a->what, c->at, &a->range, a->before, a->count, err));
         EV_TRY(fit_vary_buffer(c, a, a->before, err));
     }

@@ -188,6 +188,24 @@ ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fit
  */
 ev_status fitness_check_baseline(fitness *f, const task_case *at, ev_error *err) EV_CHECKED;
 
+/* One argument or symbol of a case (case_record.c). Borrowed. */
+typedef struct fitness_datum {
+    const task_argument *what;
+    bool is_symbol;
+    uint64_t count;       /* of elements; 0 for scalars */
+    expr_value value;     /* of scalars */
+    const void *begins;   /* the elements before the launch; NULL: a scalar or an `out` */
+    const void *expected; /* the trusted answer, rounded to the type; NULL: no output */
+} fitness_datum;
+
+typedef ev_status fitness_datum_visit(void *context, const fitness_datum *datum, ev_error *err);
+/* Calls `visit` for each argument, then for each symbol, with the data that the case is run with,
+ * its own "inputs" included, but never in a shared buffer. The oracle computes every element of the
+ * answers, at timed cases as well. The baseline must be set where it is the oracle. EV_BAD: the
+ * baseline traps, or would take too long. */
+ev_status fitness_case_data(fitness *f, const task_case *at, fitness_datum_visit *visit,
+                            void *context, ev_error *err) EV_CHECKED;
+
 /* A candidate under stress (stress.c): drawn cases, each compared as gate 6 compares. */
 typedef struct fitness_stress fitness_stress;
 

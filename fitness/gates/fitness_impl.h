@@ -244,6 +244,7 @@ ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written,
  * `by_start`: the start's everywhere. */
 ev_status fit_answer_varied(fitness *f, fit_case *c, bool by_start, ev_error *err) EV_CHECKED;
 /* Makes the present outputs the answers of the case, for tasks whose oracle is the baseline. */
+ev_status fit_answer_all(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 accuracy_limits fit_limits(const fitness *f, const fit_case *c);
 

@@ -13,6 +13,7 @@
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/hash.h"
+#include "base/type_range.h"
 
 #include <assert.h>
 #include <math.h>
@@ -88,9 +89,28 @@ typedef struct varying {
     uint64_t seed;
     task_range range;
     int power;     /* SCALED: of two */
+    int up, down;  /* powers of two by which elements may grow, and shrink, within the type */
     double most;   /* the largest absolute value in the buffer */
     double chosen; /* becomes NaN or infinite */
 } varying;
+
+/* Bounds the powers of two to half of what the type leaves above and below the largest element, so
+ * that products of two inputs stay within the type, too. Matters for f16 alone, unless the data are
+ * extreme. */
+static void bound_powers(varying *v) {
+    v->up = v->down = TASK_POWER_MOST;
+    if (!(v->most > 0) || isinf(v->most))
+        return;
+    int own = ilogb(v->most);
+    v->up = (int)fmax(0, (ev_type_most_exponent(v->type) - own) / 2);
+    v->down = (int)fmax(0, (own - ev_type_least_exponent(v->type)) / 2);
+}
+
+static int bounded(const varying *v, int power) {
+    if (power > v->up)
+        return v->up;
+    return power < -v->down ? -v->down : power;
+}
 
 /* One of the bounds that there are. */
 static double end_of(const task_range *range, uint64_t bits, double value) {
@@ -122,7 +142,7 @@ static double vary_element(const varying *v, double value) {
     case FIT_NON_FINITE:
         return value == v->chosen || bits % RARE == 0 ? non_finite(bits >> 8) : value;
     case FIT_SPREAD:
-        return ldexp(value, exponent_of(bits, SPREAD_MOST));
+        return ldexp(value, bounded(v, exponent_of(bits, SPREAD_MOST)));
     case FIT_EXTREMES:
         return bits % EXTREME_EACH == 0 ? end_of(&v->range, bits >> 8, value) : value;
     default:
@@ -159,7 +179,9 @@ ev_status fit_sort_elements(ev_type type, const void *data, uint64_t count, fit_
  * a large one loses the lower bits. The signs are those of the Thue-Morse sequence, at the first
  * place of an equal element, so that copies stay copies. */
 static ev_status make_cancelling(ev_type type, uint64_t count, void *data, ev_error *err) {
-    double most = largest(type, data, count);
+    varying v = {.type = type, .most = largest(type, data, count)};
+    bound_powers(&v);
+    double large = ldexp(v.most, bounded(&v, LARGE));
     fit_placed *sorted = NULL;
     EV_TRY(fit_sort_elements(type, data, count, &sorted, err));
     uint64_t first = 0;
@@ -168,7 +190,7 @@ static ev_status make_cancelling(ev_type type, uint64_t count, void *data, ev_er
         first = i > 0 && p->value == sorted[i - 1].value ? first : p->at;
         double sign = __builtin_popcountll(first / LARGE_EACH) % 2 == 0 ? 1 : -1;
         if (p->value != 0 && first % LARGE_EACH == 0)
-            ev_type_set(type, data, p->at, sign * ldexp(most, LARGE));
+            ev_type_set(type, data, p->at, sign * large);
     }
     free(sorted);
     return EV_OK;
@@ -242,8 +264,10 @@ static ev_status vary_floats(const fit_case *c, const fit_argument *a, void *dat
                  .type = a->what->type,
                  .range = a->range,
                  .seed = fit_vary_seed(c, a)};
-    v.power = c->inputs.power != 0 ? c->inputs.power : exponent_of(v.seed, TASK_POWER_MOST);
     v.most = largest(v.type, data, a->count);
+    bound_powers(&v);
+    v.power =
+        bounded(&v, c->inputs.power != 0 ? c->inputs.power : exponent_of(v.seed, TASK_POWER_MOST));
     v.chosen = a->count > 0 ? ev_type_get(v.type, data, v.seed % a->count) : 0;
     for (uint64_t i = 0; i < a->count; i++)
         ev_type_set(v.type, data, i, vary_element(&v, ev_type_get(v.type, data, i)));

@@ -176,7 +176,7 @@ static double far_from(const fit_argument *a, double value, uint64_t first) {
                           is_float ? ldexp(value, -FAR) : -1};
     size_t count = sizeof all / sizeof all[0];
     for (size_t i = 0; i < count; i++) {
-        double chosen = all[(first + i) % count];
+        double chosen = rounded(a->what->type, all[(first + i) % count]);
         if (isfinite(chosen) && chosen != value && task_range_has(&a->range, chosen))
             return chosen;
     }

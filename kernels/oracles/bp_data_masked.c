@@ -1,10 +1,10 @@
 /* Oracle of bp_data_masked: dX[M, N] = dY[M, K] W[K, N], exactly zero where X[M, N] is not above
- * zero. */
+ * zero. The buffers may be of any float type: products of two 16-bit floats are exact in double. */
 #include "kernels/oracles.h"
 
 int oracle_bp_data_masked(evoke_oracle_call *call) {
-    const float *dY = oracle_floats(call, "dY"), *W = oracle_floats(call, "W");
-    const float *X = oracle_floats(call, "X");
+    const evoke_argument *dY = oracle_reals(call, "dY"), *W = oracle_reals(call, "W");
+    const evoke_argument *X = oracle_reals(call, "X");
     int64_t N = oracle_whole(call, "N"), K = oracle_whole(call, "K");
     if (dY == NULL || W == NULL || X == NULL || N < 1 || K < 0)
         return 1;
@@ -12,11 +12,12 @@ int oracle_bp_data_masked(evoke_oracle_call *call) {
         uint64_t at = call->first + i, m = at / (uint64_t)N, n = at % (uint64_t)N;
         call->value[i] = 0;
         call->scale[i] = 0;
-        if (!(X[at] > 0.0f))
+        if (!(evoke_element(X, at) > 0))
             continue;
         oracle_sum sum = {0, 0, 0};
         for (uint64_t k = 0; k < (uint64_t)K; k++)
-            oracle_add(&sum, (double)dY[m * (uint64_t)K + k] * (double)W[k * (uint64_t)N + n]);
+            oracle_add(&sum, evoke_element(dY, m * (uint64_t)K + k) *
+                                 evoke_element(W, k * (uint64_t)N + n));
         call->value[i] = oracle_total(&sum);
         call->scale[i] = sum.size;
     }

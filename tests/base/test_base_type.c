@@ -1,6 +1,6 @@
 /* Element types: the table, every 16-bit float, the rounding of both, and saturation. */
 #include "base/divisor.h"
-#include "base/type.h"
+#include "base/type_range.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -222,13 +222,32 @@ static void test_divisors(void **state) {
     assert_true(ev_divisor_signed(-INT64_MAX, 0) == INT64_MAX);
 }
 
+static void test_ranges(void **state) {
+    (void)state;
+    for (int type = 0; type < EV_TYPE_COUNT; type++) {
+        double largest = ev_type_largest((ev_type)type), room = 0;
+        ev_type_set((ev_type)type, &room, 0, largest);
+        assert_true(ev_type_get((ev_type)type, &room, 0) == largest ||
+                    ev_type_bytes((ev_type)type) == 8);
+        if (!ev_type_is_float((ev_type)type))
+            continue;
+        assert_true(ev_type_ulp((ev_type)type, largest) == ev_type_ulp((ev_type)type, INFINITY));
+        assert_true(isfinite(largest) && ilogb(largest) == ev_type_most_exponent((ev_type)type));
+    }
+    assert_true(ev_type_largest(EV_F16) == 65504 && ev_type_largest(EV_U8) == 255);
+    assert_true(ev_type_largest(EV_S16) == 32767 && ev_type_largest(EV_BF16) == 0x1.fep127);
+    assert_int_equal(ev_type_least_exponent(EV_F16), -14);
+    assert_int_equal(ev_type_least_exponent(EV_BF16), -126);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_divisors),         cmocka_unit_test(test_table),
-        cmocka_unit_test(test_every_f16),        cmocka_unit_test(test_every_bf16),
-        cmocka_unit_test(test_midpoints),        cmocka_unit_test(test_float_ends),
-        cmocka_unit_test(test_against_compiler), cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_wide_floats),      cmocka_unit_test(test_ulp),
+        cmocka_unit_test(test_divisors),   cmocka_unit_test(test_table),
+        cmocka_unit_test(test_ranges),     cmocka_unit_test(test_every_f16),
+        cmocka_unit_test(test_every_bf16), cmocka_unit_test(test_midpoints),
+        cmocka_unit_test(test_float_ends), cmocka_unit_test(test_against_compiler),
+        cmocka_unit_test(test_integers),   cmocka_unit_test(test_wide_floats),
+        cmocka_unit_test(test_ulp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "bundle/header/c_header.h"
 #include "tests/bundle/sample.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -180,16 +181,43 @@ static void expressions_mean_the_same(void **state) {
     ev_str_free(&text);
 }
 
+/* 16-bit floats have the same bits as in a launch by the library. */
+static void halves_mean_the_same(void **state) {
+    (void)state;
+    static const double values[] = {0,          -0.0,        1,         -1.5,     0.1,
+                                    65504,      65519.99,    65520,     -65536,   0x1p-14,
+                                    0x1p-24,    -0x1.8p-24,  0x1p-25,   0x1p-30,  1.00048828125,
+                                    1.00390625, 1.01171875,  0x1p-126,  0x1p-133, -0x1.8p-134,
+                                    0x1.fep127, 0x1.ff8p127, 1.0 / 3.0, 1e300};
+    ev_str text = EV_STR_EMPTY;
+    for (size_t i = 0; c_header_fixed[i] != NULL; i++)
+        ev_str_printf(&text, "%s\n", c_header_fixed[i]);
+    ev_str_append(&text, "int main(void) {\n    int bad = 0;\n");
+    for (size_t i = 0; i < 2 * sizeof values / sizeof values[0]; i++) {
+        ev_type type = i % 2 ? EV_BF16 : EV_F16;
+        uint16_t bits = 0;
+        ev_type_set(type, &bits, 0, values[i / 2]);
+        ev_str_printf(&text, "    bad = 0;\n    if (evoke_h_half(%a, %d, &bad) != %u && !bad)\n",
+                      values[i / 2], i % 2 ? 7 : 10, bits);
+        ev_str_printf(&text, "        return %zu;\n    if (bad != %d)\n        return %zu;\n",
+                      i + 1, isinf(ev_type_get(type, &bits, 0)) != 0, i + 101);
+    }
+    ev_str_append(&text, "    return 0;\n}\n");
+    write_text("halves.c", ev_str_text(&text));
+    ev_str_free(&text);
+    assert_int_equal(compile("gcc -std=c11", "halves.c", true), 0);
+}
+
 static void what_c_cannot_say_is_refused(void **state) {
     (void)state;
     static const bundle_argument half[] = {{"x", "in", "f32", "N", 4},
-                                           {"p", "scalar", "f16", "1.5", 0}};
+                                           {"p", "scalar", "f8", "1.5", 0}};
     static const bundle_argument word[] = {{"int", "in", "f32", "N", 4}};
     static const struct {
         const bundle_argument *arguments;
         size_t count;
         const char *name, *words;
-    } rows[] = {{half, 2, "add", "no type for the scalar 'p' of type f16"},
+    } rows[] = {{half, 2, "add", "no type for the scalar 'p' of type f8"},
                 {word, 1, "add", "'int' is no name in C"},
                 {word, 0, "a-b", "'a-b' is no name in C"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -214,6 +242,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compilers_take_it_and_it_runs),
         cmocka_unit_test(expressions_mean_the_same),
+        cmocka_unit_test(halves_mean_the_same),
         cmocka_unit_test(what_c_cannot_say_is_refused),
     };
     return cmocka_run_group_tests(tests, sample_make_folder, sample_remove_folder);

@@ -216,6 +216,10 @@ static void three_devices_resolve(void **state) {
         assert_int_equal(cu.cuMemAlloc_v2(&y, sizeof in), CUDA_SUCCESS);
         assert_int_equal(cu.cuMemcpyHtoD_v2(x, in, sizeof in), CUDA_SUCCESS);
         const evoke_buffer buffers[] = {{x, sizeof in}, {y, sizeof in}};
+        const float shift[2] = {0, 0};
+        assert_int_equal(
+            evoke_variant_fill(choice.variant, "shift", &shape, shift, sizeof shift, &error),
+            EVOKE_OK);
         if (evoke_variant_launch(choice.variant, &shape, buffers, 2, NULL, &error) != EVOKE_OK)
             fail_msg("%s", error.text);
         assert_int_equal(cu.cuMemcpyDtoH_v2(out, y, sizeof out), CUDA_SUCCESS);

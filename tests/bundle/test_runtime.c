@@ -50,6 +50,7 @@ typedef struct rig {
     evoke_shape shape;
     evoke_choice choice;
     evoke_buffer buffers[2];
+    bool is_filled; /* the test fills the variable, or does not */
     evoke_error error;
 } rig;
 
@@ -83,7 +84,15 @@ static void rig_close(rig *r) {
         OK(cu.cuMemFree_v2(r->buffers[i].address));
 }
 
+/* The sample's variable, in the current context; what fails shows at the launch. */
+static void rig_fill(rig *r, float shift) {
+    const float data[2] = {shift, 7};
+    (void)evoke_variant_fill(r->choice.variant, "shift", &r->shape, data, sizeof data, &r->error);
+}
+
 static evoke_status rig_launch(rig *r, CUstream stream) {
+    if (!r->is_filled)
+        rig_fill(r, 0);
     return evoke_variant_launch(r->choice.variant, &r->shape, r->buffers, 2, stream, &r->error);
 }
 
@@ -172,11 +181,77 @@ static void symbols_are_found(void **state) {
                      EVOKE_OK);
     assert_int_equal(bytes, sizeof shift);
     OK(cu.cuMemcpyHtoD_v2(address, shift, sizeof shift));
+    r.is_filled = true; /* who has the address copies by himself */
     assert_int_equal(rig_launch(&r, NULL), EVOKE_OK);
     assert_true(rig_is_right(&r, 64, 0.5f));
     assert_int_equal(evoke_variant_symbol(r.choice.variant, "none", &address, &bytes, &r.error),
                      EVOKE_OK);
     assert_true(address == 0 && bytes == 0);
+    rig_close(&r);
+    evoke_bundle_close(b);
+}
+
+/* A launch waits for the data of each variable, in each context and after the module was forgotten.
+ */
+static void symbols_must_be_filled(void **state) {
+    (void)state;
+    static const char why[] = "add: the variable 'shift' (f32, \"2\" elements) of variant";
+    evoke_bundle *b = open_sample("b");
+    rig r;
+    rig_open(&r, b, 64);
+    r.is_filled = true; /* by a lie */
+    assert_int_equal(rig_launch(&r, NULL), EVOKE_BAD);
+    assert_non_null(strstr(r.error.text, why));
+    assert_non_null(strstr(r.error.text, "call evoke_variant_fill"));
+    assert_true(rig_is_right(&r, 0, 0)); /* nothing ran */
+    rig_fill(&r, 0.25f);
+    assert_int_equal(rig_launch(&r, NULL), EVOKE_OK);
+    assert_true(rig_is_right(&r, 64, 0.25f));
+    rig_fill(&r, 4);
+    assert_int_equal(rig_launch(&r, NULL), EVOKE_OK);
+    assert_true(rig_is_right(&r, 64, 4));
+    assert_int_equal(evoke_bundle_forget(b, &r.error), EVOKE_OK);
+    assert_int_equal(rig_launch(&r, NULL), EVOKE_BAD);
+    assert_non_null(strstr(r.error.text, why));
+    rig_close(&r);
+    evoke_bundle_close(b);
+}
+
+static void bad_fills_are_refused(void **state) {
+    (void)state;
+    static const float data[4] = {0, 0, 0, 0};
+    static const struct {
+        const char *name;
+        size_t bytes;
+        const char *words;
+    } rows[] = {
+        {"none", 8, "add has no variable 'none' to fill; it has shift"},
+        {"shift", 4, "4 bytes are given for the variable 'shift', and at this shape it has 8"},
+        {"shift", 16, "16 bytes are given for the variable 'shift'"},
+        {"shift", 0, "0 bytes are given"},
+    };
+    evoke_bundle *b = open_sample("b.tar");
+    evoke_symbol symbol;
+    size_t count = 0;
+    rig r;
+    rig_open(&r, b, 64);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        evoke_status status = evoke_variant_fill(r.choice.variant, rows[i].name, &r.shape, data,
+                                                 rows[i].bytes, &r.error);
+        if (status != EVOKE_BAD || strstr(r.error.text, rows[i].words) == NULL)
+            fail_msg("row %zu: '%s' is not in: %s", i, rows[i].words, r.error.text);
+    }
+    r.is_filled = true;
+    assert_int_equal(rig_launch(&r, NULL), EVOKE_BAD); /* none of them counts */
+    assert_int_equal(evoke_bundle_symbol_count(b, "add", &count, &r.error), EVOKE_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(evoke_bundle_symbol(b, "add", 0, &symbol, &r.error), EVOKE_OK);
+    assert_string_equal(symbol.name, "shift");
+    assert_string_equal(symbol.type, "f32");
+    assert_string_equal(symbol.expression, "2");
+    assert_int_equal(symbol.element_bytes, 4);
+    assert_int_equal(evoke_bundle_symbol(b, "add", 1, &symbol, &r.error), EVOKE_BAD);
+    assert_int_equal(evoke_bundle_symbol_count(b, "sub", &count, &r.error), EVOKE_BAD);
     rig_close(&r);
     evoke_bundle_close(b);
 }
@@ -522,6 +597,8 @@ int main(void) {
         cmocka_unit_test(launches),
         cmocka_unit_test(describes_kernels_and_choices),
         cmocka_unit_test(symbols_are_found),
+        cmocka_unit_test(symbols_must_be_filled),
+        cmocka_unit_test(bad_fills_are_refused),
         cmocka_unit_test(bad_launches_are_refused),
         cmocka_unit_test(a_thread_without_a_context_is_told),
         cmocka_unit_test(modules_are_kept_by_context),

@@ -334,6 +334,55 @@ static void test_refusals(void **state) {
     assert_null(corpus_generator_find("noise"));
 }
 
+/* What a type cannot hold is refused, and not made an infinity or a zero. */
+static void test_types_are_held(void **state) {
+    (void)state;
+    static const struct {
+        const char *generator;
+        double value[2];
+        ev_type type;
+        const char *words; /* NULL: it is taken */
+    } rows[] = {
+        {"large",
+         {40},
+         EV_F16,
+         "exponent is 40, and the largest f16 is 65504; give an exponent of at most 14"},
+        {"large", {15}, EV_F16, "at most 14"},
+        {"large", {14}, EV_F16, NULL},
+        {"large", {126}, EV_BF16, NULL},
+        {"large", {40}, EV_S32, NULL}, /* whole numbers take their nearest */
+        {"tiny", {40}, EV_F16, "the smallest f16 above 0 is 2^-24; give an exponent of at most 24"},
+        {"tiny", {24}, EV_F16, NULL},
+        {"tiny", {126}, EV_BF16, NULL},
+        {"constant", {65520}, EV_F16, "element 0 is 65520, and the largest f16 is 65504"},
+        {"constant", {-65519.99}, EV_F16, NULL}, /* rounds to the largest */
+        {"constant", {1e300}, EV_F32, "the largest f32 is 3.40282347e+38"},
+        {"constant", {1e300}, EV_F64, NULL},
+        {"constant", {300}, EV_U8, NULL},
+        {"uniform", {0, 1e6}, EV_F16, "and the largest f16 is 65504; lower its parameters"},
+        {"normal", {0, 1e6}, EV_F16, "generator normal: element"},
+        {"normal", {0, 1000}, EV_F16, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        corpus_request request = {.generator = corpus_generator_find(rows[i].generator),
+                                  .values = {rows[i].value[0], rows[i].value[1]},
+                                  .type = rows[i].type,
+                                  .length = 64,
+                                  .seed = 5};
+        ev_error err = {EV_OK, ""};
+        double data[64];
+        assert_non_null(request.generator);
+        ev_status status = corpus_fill(&request, 0, 64, data, &err);
+        if ((status == EV_OK) != (rows[i].words == NULL) ||
+            (rows[i].words != NULL && strstr(err.text, rows[i].words) == NULL))
+            fail_msg("row %zu: %s", i, err.text);
+        for (size_t k = 0; k < 64 && status == EV_OK; k++) {
+            double value = ev_type_get(rows[i].type, data, k);
+            assert_true(isfinite(value) && (value != 0 || strcmp(rows[i].generator, "tiny") != 0));
+        }
+    }
+}
+
 static void test_types(void **state) {
     (void)state;
     golden g = {"uniform", {-100, 100}, ""};
@@ -380,6 +429,7 @@ int main(void) {
         cmocka_unit_test(test_ranks),          cmocka_unit_test(test_edge_cases),
         cmocka_unit_test(test_splits),         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_types),          cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_types_are_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -402,6 +402,16 @@ static const mistake MISTAKES[] = {
     {"\"zero_where\": \"x\"}", "\"zero_where\": \"y\"}", ":5:", "a mask must be an input"},
     /* files */
     {"\"source\": \"k.cu\"", "\"source\": \"l.cu\"", ":10:", "there is no file"},
+    {"\"generator\": \"normal\", \"sigma\": \"s\"", "\"file\": \"x.npy\"",
+     ":4:", "there is no file"},
+    {"\"generator\": \"zeros\"", "\"file\": \"../x.npy\"", ":18:", "leaves the task's folder"},
+    {"\"generator\": \"zeros\"", "\"file\": \"a/../../x.npy\"", ":18:", "leaves the task's folder"},
+    {"\"generator\": \"zeros\"", "\"file\": \"/etc/passwd\"", ":18:", "leaves the task's folder"},
+    {"\"generator\": \"zeros\"", "\"file\": \"k.cu\"", ":18:", "bytes of elements, and"},
+    {"\"generator\": \"zeros\"", "\"file\": \"k.cu\", \"generator\": \"zeros\"",
+     ":18:", "unknown key 'generator'"},
+    {"\"generator\": \"zeros\"", "\"fiel\": \"k.cu\"",
+     ":18:", "\"generator\": NAME or \"file\": PATH"},
     {"\"source\": \"k.cu\"", "\"source\": \"k.c\"", ":10:", "must end in .cu, .ll or .bc"},
     {"\"oracle\": \"baseline\"", "\"oracle\": \"o.c\"", ":14:", "there is no file"},
     /* JSON itself */

@@ -22,7 +22,7 @@ typedef ev_status cmd_fn(cmd_context *c, ev_error *err);
 
 cmd_fn cmd_list, cmd_devices, cmd_tune, cmd_check, cmd_export, cmd_run, cmd_profile, cmd_bench,
     cmd_worker, cmd_qualify, cmd_help, cmd_explain, cmd_report, cmd_edits, cmd_doctor, cmd_version,
-    cmd_calibrate, cmd_init, cmd_isa, cmd_merge, cmd_header;
+    cmd_calibrate, cmd_init, cmd_corpus, cmd_isa, cmd_merge, cmd_header;
 
 /* Prints `value` as one line and releases its reference. EV_INFRA: `value` is NULL (out of memory).
  */

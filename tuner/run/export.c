@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_FILES 64 /* most files of a task */
+#define MOST_FILES 128 /* most files of a task */
 
 typedef struct export {
     ev_arena *arena;
@@ -133,6 +133,8 @@ static ev_status add_task_files(export *x, const task *t) {
         EV_TRY(add_named(x, t, t->starts[i].source));
     if (t->oracle_kind == TASK_ORACLE_SOURCE)
         EV_TRY(add_named(x, t, t->oracle_name));
+    for (size_t i = 0; i < t->file_count; i++)
+        EV_TRY(add_named(x, t, t->files[i]->path));
     EV_TRY(add_headers(x, t, t->folder));
     return add_kernel_header(x, t);
 }

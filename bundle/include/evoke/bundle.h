@@ -115,6 +115,21 @@ EVOKE_API evoke_status evoke_bundle_argument_count(const evoke_bundle *bundle, c
 EVOKE_API evoke_status evoke_bundle_argument(const evoke_bundle *bundle, const char *kernel,
                                              size_t index, evoke_argument *out, evoke_error *error);
 
+/* A __constant__ or __device__ variable of the kernel's source that the host fills before launches;
+ * evoke_variant_fill does so. */
+typedef struct evoke_symbol {
+    const char *name;
+    const char *type;       /* "f32", ...: of an element */
+    size_t element_bytes;   /* of one element */
+    const char *expression; /* elements to fill, in the names of the shape */
+} evoke_symbol;
+
+/* The variables to fill; most kernels have none. EVOKE_BAD: as of the arguments. */
+EVOKE_API evoke_status evoke_bundle_symbol_count(const evoke_bundle *bundle, const char *kernel,
+                                                 size_t *out, evoke_error *error);
+EVOKE_API evoke_status evoke_bundle_symbol(const evoke_bundle *bundle, const char *kernel,
+                                           size_t index, evoke_symbol *out, evoke_error *error);
+
 /* A number of a shape, "M" = 1024 say. Whole numbers are exact up to 2^53; names that the kernel
  * does not know are ignored. */
 typedef struct evoke_number {
@@ -230,7 +245,8 @@ typedef struct evoke_buffer {
  * and kept. EVOKE_BAD, and nothing is launched: what evoke_variant_geometry refuses; a number of
  * buffers that is not the kernel's; a buffer that is too small or not aligned; a PTX whose hash
  * differs, that is newer than the driver (with the least driver for it), or that the driver refuses
- * (with its log); a block that the kernel cannot have.
+ * (with its log); a block that the kernel cannot have; a variable of the kernel that was not filled
+ * in this context (evoke_variant_fill), by its name.
  * EVOKE_INFRA: no driver, no current context, or an error of the driver, which may come from
  * earlier work. */
 EVOKE_API evoke_status evoke_variant_launch(const evoke_variant *variant, const evoke_shape *shape,
@@ -238,8 +254,18 @@ EVOKE_API evoke_status evoke_variant_launch(const evoke_variant *variant, const 
                                             void *stream, evoke_error *error);
 /* Compiles and loads a variant for the current context, so that its first launch does not. */
 EVOKE_API evoke_status evoke_variant_load(const evoke_variant *variant, evoke_error *error);
-/* A variable of the variant's module in the current context, which the host fills before launches;
- * *address 0: the variant has none of that name. */
+/* Fills a variable of the kernel (evoke_bundle_symbol) in the variant's module of the current
+ * context, for all launches there from now on, and waits for the copy. `bytes`: of the elements at
+ * the shape. Launches under way in streams that do not wait for the default stream must have ended.
+ * Each variant has variables of its own. EVOKE_BAD: the kernel has no such variable (with those it
+ * has), the bytes are not those of the shape, or the variable is smaller. A variant in which
+ * nothing reads the variable has none, and nothing is copied. */
+EVOKE_API evoke_status evoke_variant_fill(const evoke_variant *variant, const char *name,
+                                          const evoke_shape *shape, const void *data, size_t bytes,
+                                          evoke_error *error);
+/* A variable of the variant's module in the current context, which the host fills before launches,
+ * for copies of your own: launches count the variable as filled from then on. *address 0: the
+ * variant has none of that name. */
 EVOKE_API evoke_status evoke_variant_symbol(const evoke_variant *variant, const char *name,
                                             uint64_t *address, size_t *bytes, evoke_error *error);
 /* Unloads the modules of the current context. Call before a context is destroyed, with no launch
