@@ -119,6 +119,7 @@ static void add_shape(csv *c, const bundle_case *at) {
 
 static void list_variant(csv *c, const bundle_kernel *k, const bundle_variant *v,
                          const char *role) {
+    const char *kind = v->modelled ? "modelled" : "measured";
     for (size_t i = 0; i < v->case_count; i++) {
         const bundle_case *at = &v->cases[i];
         add_text(c, k->name);
@@ -132,7 +133,7 @@ static void list_variant(csv *c, const bundle_kernel *k, const bundle_variant *v
         add_real(c, at->low_ns, at->ns > 0);
         add_real(c, at->high_ns, at->ns > 0);
         add_real(c, at->baseline_ns, at->baseline_ns > 0);
-        add_text(c, at->ns <= 0 ? "" : v->modelled ? "modelled" : "measured");
+        add_text(c, at->ns > 0 ? kind : "");
         add_real(c, at->error, at->error >= 0);
         add_real(c, v->tolerance, true);
         add_text(c, v->sha256.hex);

@@ -142,11 +142,11 @@ static ev_status choose_part(const layer_times *lt, launch *l, ev_error *err) {
     if (split == NULL || is_tuned(&l->choice) || split->value < 2)
         return EV_OK;
     double whole = split->value;
-    for (double part = exp2(ceil(log2(whole)) - 1); part >= 1; part /= 2) {
-        split->value = part;
+    for (int power = (int)ceil(log2(whole)) - 1; power >= 0; power--) {
+        split->value = exp2(power);
         EV_TRY(resolve(lt, l, err));
         if (is_tuned(&l->choice)) {
-            l->count = l->layer->launches * (uint64_t)ceil(whole / part);
+            l->count = l->layer->launches * (uint64_t)ceil(whole / split->value);
             return EV_OK;
         }
     }

@@ -240,7 +240,9 @@ static ev_status read_root(reading *r, uint64_t batch, double density, ev_error 
     json_int_t own = ev_json_integer(root, "batch", 1);
     r->net->name = copy_text(r, root, "network");
     r->net->doc = copy_text(r, root, "doc");
-    r->net->batch = batch > 0 ? batch : own > 0 ? (uint64_t)own : 1;
+    r->net->batch = batch;
+    if (batch == 0)
+        r->net->batch = own > 0 ? (uint64_t)own : 1;
     r->net->density = density >= 0 ? density : ev_json_number(root, "density", 0.5);
     if (r->net->name == NULL || r->net->doc == NULL)
         return fail_memory(r, err);

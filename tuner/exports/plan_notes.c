@@ -53,7 +53,9 @@ const char *plan_beside(const plan *p, const char *ending) {
 const char *plan_kind(const plan *p) {
     if (p->taken == 0)
         return "published";
-    return p->measured == p->taken ? "measured" : p->measured > 0 ? "mixed" : "modelled";
+    if (p->measured == p->taken)
+        return "measured";
+    return p->measured > 0 ? "mixed" : "modelled";
 }
 
 static json_t *notes_of(const plan *p, const char *format) {

@@ -26,7 +26,7 @@ typedef struct listing {
 /* The word of the schema for the gate that stopped a variant. The schema has none for a variant
  * that is correct so far and was not timed, because it would not have come into its parents' reach:
  * a constraint of the search. */
-static const char *invalidity_of(const records_evaluation *e, const json_t *score) {
+static const char *invalidity_of(const records_evaluation *e, const json_t *scored) {
     static const struct {
         const char *gate, *word;
     } words[] = {
@@ -34,7 +34,7 @@ static const char *invalidity_of(const records_evaluation *e, const json_t *scor
         {"safe", "runtime"},         {"accurate", "correctness"}, {"timed", "correctness"},
         {"promoted", "correctness"},
     };
-    if (ev_json_flag(score, "filtered", false) || ev_json_integer(score, "filtered", 0) == 1)
+    if (ev_json_flag(scored, "filtered", false) || ev_json_integer(scored, "filtered", 0) == 1)
         return "constraints";
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(words[i].gate, e->gate) == 0)
@@ -61,7 +61,8 @@ static json_t *measurement(const char *name, double value, const char *unit) {
     return json_pack("{s:s, s:f, s:s}", "name", name, "value", value, "unit", unit);
 }
 
-static json_t *measurements_of(const records_evaluation *e, const json_t *score, const char *kind) {
+static json_t *measurements_of(const records_evaluation *e, const json_t *scored,
+                               const char *kind) {
     json_t *out = json_array();
     size_t i = 0;
     const json_t *at = NULL;
@@ -71,7 +72,7 @@ static json_t *measurements_of(const records_evaluation *e, const json_t *score,
         (void)json_array_append_new(
             out, json_pack("{s:s, s:s, s:s}", "name", "time_kind", "value", kind, "unit", ""));
     }
-    json_array_foreach(json_object_get(score, "cases"), i, at) {
+    json_array_foreach(json_object_get(scored, "cases"), i, at) {
         char name[160];
         double ns = ev_json_number(at, "ns", 0);
         (void)snprintf(name, sizeof name, "time.%s", ev_json_text(at, "name", ""));
@@ -94,14 +95,14 @@ static ev_status add_result(void *context, const records_evaluation *e, ev_error
         l->duplicates++;
         return EV_OK;
     }
-    json_t *score = json_loads(e->score, 0, NULL);
-    const char *invalidity = invalidity_of(e, score);
+    json_t *scored = json_loads(e->score, 0, NULL);
+    const char *invalidity = invalidity_of(e, scored);
     bool is_wrong = strcmp(invalidity, "correct") != 0 && strcmp(invalidity, "constraints") != 0;
     json_t *result = json_pack(
         "{s:o, s:[s], s:{s:o}, s:s, s:i, s:o}", "configuration", configuration_of(e), "objectives",
         "time", "times", "runtimes", runtimes_of(e), "invalidity", invalidity, "correctness",
-        is_wrong ? 0 : 1, "measurements", measurements_of(e, score, l->kind));
-    json_decref(score);
+        is_wrong ? 0 : 1, "measurements", measurements_of(e, scored, l->kind));
+    json_decref(scored);
     if (result == NULL || json_array_append_new(l->results, result) != 0)
         return ev_fail_memory(err, sizeof *l);
     return EV_OK;

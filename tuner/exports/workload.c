@@ -189,7 +189,8 @@ double workload_traffic(const workload *w) {
     for (size_t i = 0; i < w->count; i++) {
         for (int c = 0; c < WORKLOAD_COLLECTIVES; c++) {
             const char *kind = w->rows[i].collective[c];
-            double times = strcmp(kind, "ALLREDUCE") == 0 ? 2 : strcmp(kind, "NONE") == 0 ? 0 : 1;
+            double times = strcmp(kind, "ALLREDUCE") == 0 ? 2 : 1;
+            times = strcmp(kind, "NONE") == 0 ? 0 : times;
             sum += times * w->rows[i].bytes[c];
         }
     }
