@@ -51,6 +51,21 @@ static double expected_ns(const finish *f, const candidate_entry *e) {
     return e->ns;
 }
 
+bool finish_is_setting(const ir_genome *genome) {
+    return ir_genome_macro_count(genome) > 0 && ir_genome_prefix_count(genome) == 0 &&
+           ir_genome_is_skeleton(genome);
+}
+
+size_t finish_settings(const finish *f, const search_best *best, size_t count,
+                       const search_best *out[FINISH_SETTINGS]) {
+    size_t found = 0;
+    for (size_t i = 0; i < count && found < FINISH_SETTINGS; i++) {
+        if (finish_is_setting(best[i].genome) && best[i].ns < f->limit_ns)
+            out[found++] = &best[i];
+    }
+    return found;
+}
+
 skeleton_share *finish_skeleton(finish *f, const ir_genome *genome) {
     if (finish_form(genome) == SEARCH_PLAIN)
         return NULL;

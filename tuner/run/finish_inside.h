@@ -11,7 +11,8 @@
 #define FINISH_CANDIDATES (SEARCH_FORMS * SEARCH_ARCHIVE + 256)
 #define FINISH_TRANSFERS 64
 #define FINISH_SKELETONS FINISH_CANDIDATES /* each may have its own */
-#define FINISH_MINIMISE_BUDGET 240         /* most trials in minimising one candidate */
+#define FINISH_SETTINGS 3 /* settings of the macros that a winner with edits is held against */
+#define FINISH_MINIMISE_BUDGET 240 /* most trials in minimising one candidate */
 
 typedef struct candidate_entry {
     const ir_genome *genome;
@@ -121,6 +122,12 @@ candidate_entry *finish_next(finish *f, bool any);
 /* The share of a genome's skeleton. NULL: the genome has no structural edit, or there are too many
  * skeletons. */
 skeleton_share *finish_skeleton(finish *f, const ir_genome *genome);
+/* Whether a genome sets macros and edits nothing; it may have knobs, as the light pipeline. */
+bool finish_is_setting(const ir_genome *genome);
+/* The first FINISH_SETTINGS of `best` [count], in order of time, that are settings and faster than
+ * f->limit_ns. Returns how many. */
+size_t finish_settings(const finish *f, const search_best *best, size_t count,
+                       const search_best *out[FINISH_SETTINGS]);
 /* Notes the transfer of a slow candidate's base. `ns`: time on the search cases; `held_out`: time
  * on the held-out cases. */
 void finish_note_transfer(finish *f, const ir_genome *genome, double ns, double held_out);

@@ -93,7 +93,11 @@ static void every_option_is_read(void **state) {
             (void)snprintf(choice, sizeof choice, "%.*s", (int)strcspn(row->argument, "|"),
                            row->argument);
             const char *value = row->kind == CLI_IS_CHOICE ? choice : values[row->kind];
-            char *argv[] = {(char *)"evoke", (char *)cli_commands[c].name, name, (char *)value,
+            char *argv[] = {(char *)"evoke",
+                            (char *)cli_commands[c].name,
+                            name,
+                            (char *)value,
+                            (char *)"operand",
                             (char *)"operand"};
             int words = row->kind == CLI_IS_FLAG ? 3 : 4;
             if (row->kind == CLI_IS_FLAG)
@@ -101,8 +105,9 @@ static void every_option_is_read(void **state) {
             cli_args args;
             ev_error err = {0};
             bool takes = (row->commands >> c & 1u) != 0;
-            int operand = cli_commands[c].least > 0;
-            bool ok = cli_parse(words + operand, argv, &args, &err) == EV_OK;
+            int operands = (int)cli_commands[c].least;
+            assert_true(words + operands <= (int)(sizeof argv / sizeof *argv));
+            bool ok = cli_parse(words + operands, argv, &args, &err) == EV_OK;
             if (takes && !ok)
                 fail_msg("%s %s: %s", cli_commands[c].name, name, err.text);
             if (ok) {

@@ -345,6 +345,31 @@ static void test_candidates_of_a_used_up_skeleton_are_passed_over(void **state) 
     end_finish(f);
 }
 
+/* A winner with edits is held against macros alone: no edit but knobs, and faster than the limit.
+ */
+static void test_settings_are_macros_alone(void **state) {
+    (void)state;
+    static const char *const edits[] = {"[]", "[{\"kind\":\"pipeline\",\"option\":19}]",
+                                        "[{\"kind\":\"sink\",\"at\":\"i3\"}]",
+                                        "[{\"kind\":\"relabel-blocks\",\"option\":4}]"};
+    finish *f = begin_finish();
+    search_best best[7] = {{.genome = genome_of("[]"), .ns = 90}}; /* no macro */
+    for (size_t i = 0; i < 6; i++) {
+        json_t *list = json_loads(edits[i % 4], 0, NULL);
+        best[1 + i].genome = genome_from(json_pack("{s:s,s:{s:i},s:o}", "start", "a", "macros",
+                                                   "TILE", (int)i + 1, "edits", list));
+        best[1 + i].ns = i == 5 ? 1000 : 100 + (double)i; /* the last one is at the limit */
+    }
+    const search_best *out[FINISH_SETTINGS];
+    assert_int_equal(finish_settings(f, best, 7, out), 3);
+    assert_ptr_equal(out[0], &best[1]);
+    assert_ptr_equal(out[1], &best[2]);
+    assert_ptr_equal(out[2], &best[5]);
+    for (size_t i = 0; i < 7; i++)
+        ir_genome_free(best[i].genome);
+    end_finish(f);
+}
+
 /* Structured candidates do not use up the promotions of the others. */
 static void test_each_form_has_its_own_budget(void **state) {
     (void)state;
@@ -430,6 +455,7 @@ int main(void) {
         cmocka_unit_test(test_minimise_leaves_what_is_confirmed),
         cmocka_unit_test(test_minimise_adds_to_a_core),
         cmocka_unit_test(test_candidates_of_a_used_up_skeleton_are_passed_over),
+        cmocka_unit_test(test_settings_are_macros_alone),
         cmocka_unit_test(test_each_form_has_its_own_budget),
         cmocka_unit_test(test_a_wrong_skeleton_is_blamed_in_others),
         cmocka_unit_test(test_reasons_are_counted_by_kind),
