@@ -71,7 +71,8 @@ for line in open(sys.argv[1]):
     with open(os.path.join(folder, "task.json")) as file:
         starts = [s for s in json.load(file)["starts"] if s["source"] == source]
     for start in starts:
-        rest = [word for word in words[:-1] if not word.startswith("-D")]
+        own = {"-D" + m["name"] for m in start.get("macros", [])}
+        rest = [word for word in words[:-1] if word.split("=")[0] not in own]
         each = [["-D%s=%d" % (m["name"], v) for v in sorted({m["default"], *m["values"]})]
                 for m in start.get("macros", [])]
         for chosen in itertools.product(*each):
