@@ -5,6 +5,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+#define HALF_DIGIT 4 /* at most, in the units of a plot; a wider last number would be cut */
 
 static double share_of(const axis *a, double value) {
     if (a->is_log)
@@ -45,10 +48,12 @@ static void tick_x(const plot *p, double value) {
     char text[24];
     number_text(value, text);
     double x = plot_x(p, value);
+    bool is_cut = x + HALF_DIGIT * (double)strlen(text) > PLOT_WIDTH;
     ev_str_printf(p->out,
                   "<path class=\"grid\" d=\"M%.1f %d V%d\"/><text class=\"tick\" x=\"%.1f\" "
-                  "y=\"%d\" text-anchor=\"middle\">%s</text>",
-                  x, PLOT_TOP, PLOT_HEIGHT - PLOT_BOTTOM, x, PLOT_HEIGHT - PLOT_BOTTOM + 15, text);
+                  "y=\"%d\" text-anchor=\"%s\">%s</text>",
+                  x, PLOT_TOP, PLOT_HEIGHT - PLOT_BOTTOM, x, PLOT_HEIGHT - PLOT_BOTTOM + 15,
+                  is_cut ? "end" : "middle", text);
 }
 
 static void tick_y(const plot *p, double value) {

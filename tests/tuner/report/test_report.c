@@ -215,6 +215,9 @@ static void test_large_run(void **state) {
     records_close(r);
     OK(report_records(path, &page, &err));
     assert_in_range(page.length, 10000, 1000000);
+    /* the last number of an axis ends at its tick, as half of it would be cut */
+    assert_non_null(strstr(page.data, " text-anchor=\"end\">20000</text>"));
+    assert_null(strstr(page.data, " text-anchor=\"middle\">20000</text>"));
     ev_str_free(&page);
     assert_int_equal(remove(path), 0);
 }
