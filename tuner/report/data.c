@@ -55,14 +55,14 @@ static bool keep_child(report_task *t, const records_evaluation *e) {
     return true;
 }
 
-static void count_stop(report_task *t, const char *gate) {
+static void count_stop(report_task *t, const char *name) {
     size_t at = 0;
-    while (at < t->stopped_count && strcmp(t->stopped[at].gate, gate) != 0)
+    while (at < t->stopped_count && strcmp(t->stopped[at].gate, name) != 0)
         at++;
     if (at == REPORT_GATES)
         return;
     if (at == t->stopped_count) {
-        (void)snprintf(t->stopped[at].gate, sizeof t->stopped[at].gate, "%s", gate);
+        (void)snprintf(t->stopped[at].gate, sizeof t->stopped[at].gate, "%s", name);
         t->stopped_count++;
     }
     t->stopped[at].count++;

@@ -150,28 +150,28 @@ ev_status report_plot_front(const report_task *t, ev_str *out, ev_error *err) {
 
 #define BAR_HEIGHT 24
 
-static const char *meaning_of(const char *gate) {
-    if (strcmp(gate, "none") == 0)
+static const char *meaning_of(const char *name) {
+    if (strcmp(name, "none") == 0)
         return "passed";
-    return strcmp(gate, "seen") == 0 ? "duplicate" : gate;
+    return strcmp(name, "seen") == 0 ? "duplicate" : name;
 }
 
-static uint64_t stopped_at(const report_task *t, const char *gate) {
+static uint64_t stopped_at(const report_task *t, const char *name) {
     for (size_t i = 0; i < t->stopped_count; i++) {
-        if (strcmp(t->stopped[i].gate, gate) == 0)
+        if (strcmp(t->stopped[i].gate, name) == 0)
             return t->stopped[i].count;
     }
     return 0;
 }
 
-static void draw_bar(ev_str *out, size_t row, const char *gate, uint64_t count, uint64_t most) {
+static void draw_bar(ev_str *out, size_t row, const char *name, uint64_t count, uint64_t most) {
     int y = (int)row * BAR_HEIGHT + 4;
     double width = (double)count / (double)most * (PLOT_WIDTH - 100 - 70);
     ev_str_printf(out,
                   "<text class=\"name\" x=\"94\" y=\"%d\" text-anchor=\"end\">%s</text><rect "
                   "class=\"bar%s\" x=\"100\" y=\"%d\" width=\"%.1f\" height=\"%d\"/><text "
                   "class=\"name\" x=\"%.1f\" y=\"%d\">%" PRIu64 "</text>",
-                  y + 14, meaning_of(gate), strcmp(gate, "none") == 0 ? " passed" : "", y, width,
+                  y + 14, meaning_of(name), strcmp(name, "none") == 0 ? " passed" : "", y, width,
                   BAR_HEIGHT - 6, 106 + width, y + 14, count);
 }
 

@@ -49,13 +49,16 @@ static bool is_named(const gpu *g, const char *name) {
 }
 
 /* The description of the device, or of the GPU model of that name. *out NULL: there is none. */
-static ev_status find_gpu(const char *device, const char *name, gpu **out, ev_error *err) {
+static ev_status find_gpu(const char *where, const char *name, gpu **out, ev_error *err) {
     char **ids = NULL;
     size_t count = 0;
     ev_error why;
     *out = NULL;
-    if (strncmp(device, "vm:", 3) == 0)
-        return gpu_load(device + 3, out, &why) == EV_OK ? EV_OK : (*out = NULL, EV_OK);
+    if (strncmp(where, "vm:", 3) == 0) {
+        if (gpu_load(where + 3, out, &why) != EV_OK)
+            *out = NULL;
+        return EV_OK;
+    }
     EV_TRY(gpu_list(&ids, &count, err));
     for (size_t i = 0; i < count && *out == NULL; i++) {
         gpu *g = NULL;

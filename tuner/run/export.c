@@ -678,7 +678,7 @@ static ev_status chain_one(void *context, const records_evaluation *e, ev_error 
     return status;
 }
 
-static ev_status hash_records(records *r, size_t task, ev_sha256 *out, ev_error *err) {
+static ev_status hash_records(records *r, size_t number, ev_sha256 *out, ev_error *err) {
     static const char *const phases[] = {"search", "minimise", "promote"};
     json_t *identity = NULL;
     EV_TRY(records_identity(r, &identity, err));
@@ -689,7 +689,7 @@ static ev_status hash_records(records *r, size_t task, ev_sha256 *out, ev_error 
     *out = ev_sha256_of(text, strlen(text));
     free(text);
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++)
-        EV_TRY(records_each(r, task, phases[i], chain_one, out, err));
+        EV_TRY(records_each(r, number, phases[i], chain_one, out, err));
     return EV_OK;
 }
 

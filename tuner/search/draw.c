@@ -408,9 +408,9 @@ static ev_status begin(drawing *d, ev_str *operators, ev_error *err) {
     return EV_OK;
 }
 
-ir_genome *draw_crossed(const ir_genome *first, const ir_genome *second, const draw_links *links,
+ir_genome *draw_crossed(const ir_genome *first, const ir_genome *second, const draw_links *needs,
                         ev_pcg *rng) {
-    drawing d = {.links = links, .rng = *rng};
+    drawing d = {.links = needs, .rng = *rng};
     ev_error ignored;
     bool ok = cross(&d, first, second, &ignored) == EV_OK;
     *rng = d.rng;

@@ -51,7 +51,7 @@ typedef struct draw_links {
 
 /* Crosses two genomes. After some tries, the child may still equal a parent. NULL: out of memory.
  */
-ir_genome *draw_crossed(const ir_genome *first, const ir_genome *second, const draw_links *links,
+ir_genome *draw_crossed(const ir_genome *first, const ir_genome *second, const draw_links *needs,
                         ev_pcg *rng);
 
 /* A child, and the edited module that its build can reuse. */
