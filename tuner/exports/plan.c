@@ -29,7 +29,7 @@ static ev_status read_table(plan *p, ev_error *err) {
 static ev_status copy_table(plan *p, ev_error *err) {
     p->after = p->before;
     p->after.rows =
-        ev_arena_copy(p->arena, p->before.rows, (p->before.count + 1) * sizeof *p->before.rows);
+        ev_arena_copy(p->arena, p->before.rows, p->before.count * sizeof *p->before.rows);
     return p->after.rows != NULL ? EV_OK : fail_memory(p, err);
 }
 
