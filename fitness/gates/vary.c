@@ -102,8 +102,10 @@ static void bound_powers(varying *v) {
     if (!(v->most > 0) || isinf(v->most))
         return;
     int own = ilogb(v->most);
-    v->up = (int)fmax(0, (ev_type_most_exponent(v->type) - own) / 2);
-    v->down = (int)fmax(0, (own - ev_type_least_exponent(v->type)) / 2);
+    int up = (ev_type_most_exponent(v->type) - own) / 2;
+    int down = (own - ev_type_least_exponent(v->type)) / 2;
+    v->up = up > 0 ? up : 0;
+    v->down = down > 0 ? down : 0;
 }
 
 static int bounded(const varying *v, int power) {

@@ -145,7 +145,8 @@ static ev_status diff_one(const diff_request *r, ev_str *out, const char **kind,
 /* ---- a diff as HTML ---- */
 
 static void show_line(const char *line, size_t length, ev_str *out) {
-    const char *tag = line[0] == '+' ? "ins" : line[0] == '-' ? "del" : NULL;
+    const char *removed = line[0] == '-' ? "del" : NULL;
+    const char *tag = line[0] == '+' ? "ins" : removed;
     char text[LINE_MOST + 1];
     (void)snprintf(text, sizeof text, "%.*s", (int)length, line);
     if (tag != NULL)
@@ -207,7 +208,8 @@ typedef struct edit_list {
 } edit_list;
 
 static void show_share(double share, ev_str *out) {
-    double part = share < 0 ? 0 : share > 100 ? 100 : share;
+    double capped = share > 100 ? 100 : share;
+    double part = capped < 0 ? 0 : capped;
     ev_str_printf(out,
                   " <span class=\"share\"><span class=\"part\" style=\"width:%.0f%%\"></span>"
                   "</span> %.0f&nbsp;%% of the gain",
