@@ -65,11 +65,11 @@ ev_status recorded_hash(corpus_recorded *file, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status copy(const corpus_recorded *file, ev_type type, uint64_t length, uint64_t first,
-                      uint64_t count, const char *data, size_t bytes, void *out, ev_error *err) {
+static ev_status copy(const corpus_recorded *file, ev_type type, uint64_t elements, uint64_t first,
+                      uint64_t count, const char *data, size_t size, void *out, ev_error *err) {
     uint64_t offset = 0;
-    ev_sha256 now = ev_sha256_of(data, bytes);
-    EV_TRY(check_form(file->path, type, length, data, bytes, bytes, &offset, err));
+    ev_sha256 now = ev_sha256_of(data, size);
+    EV_TRY(check_form(file->path, type, elements, data, size, size, &offset, err));
     if (!ev_sha256_equal(&now, &file->sha256))
         return ev_fail(err, EV_BAD,
                        "%s: it is another file than when the task was loaded; begin again",
@@ -82,9 +82,9 @@ static ev_status copy(const corpus_recorded *file, ev_type type, uint64_t length
 ev_status recorded_fill(const corpus_recorded *file, ev_type type, uint64_t length, uint64_t first,
                         uint64_t count, void *out, ev_error *err) {
     char *data = NULL;
-    size_t bytes = 0;
-    EV_TRY(ev_file_read(file->path, &data, &bytes, err));
-    ev_status status = copy(file, type, length, first, count, data, bytes, out, err);
+    size_t size = 0;
+    EV_TRY(ev_file_read(file->path, &data, &size, err));
+    ev_status status = copy(file, type, length, first, count, data, size, out, err);
     free(data);
     return status;
 }

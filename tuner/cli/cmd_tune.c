@@ -379,13 +379,18 @@ static ev_status run(cmd_context *c, tune_options *o, ev_error *err) {
         .shown = {.view = progress_view_stderr(modelled ? "modelled" : "measured", o->seconds)}};
     o->progress = show_progress;
     o->progress_context = &w;
+    ev_status status = EV_OK;
     if (page != NULL)
-        EV_TRY(report_live_new(page, o->records, REPORT_LIVE_SECONDS, &w.page, err));
-    ev_status status = tune_run(o, &report, err);
-    progress_end(&w.shown);
-    if (status == EV_OK)
-        status = tell_results(c, o, &report, err);
-    status = end_page(w.page, status, &report, err);
+        status = report_live_new(page, o->records, REPORT_LIVE_SECONDS, &w.page, err);
+    if (status == EV_OK) {
+        status = tune_run(o, &report, err);
+        progress_end(&w.shown);
+        if (status == EV_OK)
+            status = tell_results(c, o, &report, err);
+        status = end_page(w.page, status, &report, err);
+    }
+    o->progress = NULL; /* the watchers end here */
+    o->progress_context = NULL;
     tune_report_free(&report);
     return status;
 }

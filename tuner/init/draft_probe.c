@@ -356,7 +356,7 @@ static ev_status learn_with(probe *p, int64_t multiple, ev_error *err) {
 
 /* Thread instructions of the whole grid, by those of the blocks that ran. */
 static double whole_cost(const probe *p, const vm_result *result) {
-    uint32_t grid[3];
+    uint32_t grid[3] = {1, 1, 1};
     (void)set_dimensions(p, p->d->grid, grid);
     double blocks = (double)grid[0] * grid[1] * grid[2];
     double ran = result->counters.blocks > 0 ? (double)result->counters.blocks : 1;

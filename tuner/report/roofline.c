@@ -180,9 +180,8 @@ static void draw_point(const plot *p, const roof_case *c, const char *who, doubl
     ev_str_append(p->out, "<title>");
     report_escape(p->out, c->name);
     ev_str_printf(p->out, ", %s: %s, %.3g x 10^9 operations a second</title>", who, text, speed);
-    ev_str_append(p->out, strcmp(who, "tuned") == 0        ? "</circle>"
-                          : strcmp(who, "hand-tuned") == 0 ? "</path>"
-                                                           : "</rect>");
+    const char *other = strcmp(who, "hand-tuned") == 0 ? "</path>" : "</rect>";
+    ev_str_append(p->out, strcmp(who, "tuned") == 0 ? "</circle>" : other);
 }
 
 static void draw(const roofline *r, ev_str *out) {
