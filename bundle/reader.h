@@ -56,6 +56,8 @@ const char *bundle_path(const bundle *b);
 size_t bundle_kernel_count(const bundle *b);
 const bundle_kernel *bundle_kernel_at(const bundle *b, size_t index);  /* by name, ascending */
 const bundle_kernel *bundle_find(const bundle *b, const char *kernel); /* NULL: none */
+/* The baseline that a variant of the kernel was measured against; NULL: none. */
+const bundle_variant *bundle_baseline_of(const bundle_kernel *k, const bundle_variant *v);
 /* EV_BAD: there is no such kernel; the message lists those that there are. */
 ev_status bundle_fail_kernel(const bundle *b, const char *kernel, ev_error *err);
 size_t bundle_variant_count(const bundle *b); /* with starts and baselines */

@@ -237,6 +237,14 @@ static const bundle_variant *find_baseline(const bundle_kernel *k, int sm) {
     return best;
 }
 
+const bundle_variant *bundle_baseline_of(const bundle_kernel *k, const bundle_variant *v) {
+    for (size_t i = 0; i < k->baseline_count; i++) {
+        if (k->baselines[i].sm == v->sm)
+            return &k->baselines[i];
+    }
+    return NULL;
+}
+
 ev_status bundle_fail_kernel(const bundle *b, const char *kernel, ev_error *err) {
     ev_str known = EV_STR_EMPTY;
     for (size_t i = 0; i < bundle_kernel_count(b); i++)

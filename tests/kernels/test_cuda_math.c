@@ -95,17 +95,7 @@ static void map(const vm_module *module, const char *name, const float *x, float
     memcpy(params + entry->params[0].offset, &in, sizeof in);
     memcpy(params + entry->params[1].offset, &out, sizeof out);
     memcpy(params + entry->params[2].offset, &n, sizeof n);
-    vm_launch launch = {.module = module,
-                        .entry = entry,
-                        .grid = {(n + 255) / 256, 1, 1},
-                        .block = {256, 1, 1},
-                        .params = params,
-                        .checks = VM_CHECK_ALL};
-    vm_result result;
-    if (vm_run(memory, &launch, &result, &err) != EV_OK)
-        fail_msg("%s", err.text);
-    if (!result.ok)
-        fail_msg("%s", result.trap.message);
+    cuda_run(memory, module, entry, params, n, name);
     memcpy(y, vm_memory_host(memory, out), n * sizeof *y);
     vm_memory_free(memory);
 }

@@ -227,17 +227,7 @@ static void map(const vm_module *module, const char *name, const void *x, const 
     for (int i = 0; i < 3; i++)
         memcpy(params + entry->params[i].offset, &at[i], sizeof at[i]);
     memcpy(params + entry->params[3].offset, &n, sizeof n);
-    vm_launch launch = {.module = module,
-                        .entry = entry,
-                        .grid = {(n + 255) / 256, 1, 1},
-                        .block = {256, 1, 1},
-                        .params = params,
-                        .checks = VM_CHECK_ALL};
-    vm_result result;
-    if (vm_run(memory, &launch, &result, &err) != EV_OK)
-        fail_msg("%s", err.text);
-    if (!result.ok)
-        fail_msg("%s: %s", name, result.trap.message);
+    cuda_run(memory, module, entry, params, n, name);
     memcpy(z, vm_memory_host(memory, at[2]), n * bytes);
     vm_memory_free(memory);
 }

@@ -389,15 +389,6 @@ static ev_status check_shipped(check *c, const task *t, const bundle_variant *ba
     return status;
 }
 
-/* The baseline that a variant was measured against. */
-static const bundle_variant *baseline_of(const bundle_kernel *k, const bundle_variant *v) {
-    for (size_t i = 0; i < k->baseline_count; i++) {
-        if (k->baselines[i].sm == v->sm)
-            return &k->baselines[i];
-    }
-    return NULL;
-}
-
 /* The GPU that the variant is checked on, as bundles name it. */
 static ev_status gpu_of(const check *c, const bundle_variant *v, char out[SHIPPED_GPU_BYTES],
                         ev_error *err) {
@@ -423,7 +414,7 @@ static void add_disabled(check *c, const bundle_kernel *k, const bundle_variant 
 
 static ev_status check_variant(check *c, const task *t, const bundle_kernel *k,
                                const bundle_variant *v, const char *role, ev_error *err) {
-    const bundle_variant *baseline = baseline_of(k, v);
+    const bundle_variant *baseline = bundle_baseline_of(k, v);
     if (baseline == NULL)
         return ev_fail(err, EV_BAD, "the bundle has no baseline of %s for sm_%d", k->name, v->sm);
     EV_TRY(replay(c, t, v, role, err));

@@ -87,7 +87,7 @@ ev_status cmd_export(cmd_context *c, ev_error *err) {
     if (cli_flag(c->args, CLI_OPT_MERGE))
         return cmd_merge(c, err);
     if (c->args->operand_count > 0)
-        return ev_fail(err, EV_BAD, "%s: export takes bundles with --merge or another --to alone",
+        return ev_fail(err, EV_BAD, "%s: export takes a bundle with --merge or --to FORMAT alone",
                        c->args->operands[0]);
     const char *records = cli_text(c->args, CLI_OPT_RECORDS);
     const char *out = cli_text(c->args, CLI_OPT_EXPORT_OUT);

@@ -191,14 +191,6 @@ static void find_recorded(const layer_times *lt, const launch *l, layer_time *ou
 
 /* ---- times of now ---- */
 
-static const bundle_variant *baseline_of(const bundle_kernel *k, int sm) {
-    for (size_t i = 0; i < k->baseline_count; i++) {
-        if (k->baselines[i].sm == sm)
-            return &k->baselines[i];
-    }
-    return NULL;
-}
-
 /* The launch as a case of the task. */
 static task_case case_of(const launch *l, expr_name *names) {
     for (size_t i = 0; i < l->shape_count; i++)
@@ -234,7 +226,7 @@ static ev_status run_model(const layer_times *lt, const launch *l, const task *t
 static ev_status time_now(const layer_times *lt, const launch *l, double *ns, ev_error *err) {
     const shipped_trust nobody = {0};
     const bundle_kernel *k = l->choice.kernel;
-    const bundle_variant *first = baseline_of(k, l->choice.variant->sm);
+    const bundle_variant *first = bundle_baseline_of(k, l->choice.variant);
     task *t = NULL;
     shipped base = {0}, one = {0};
     if (first == NULL)

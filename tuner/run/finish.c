@@ -278,7 +278,7 @@ static ev_status try_candidates(finish *f, ev_error *err) {
             EV_TRY(try_candidate(f, e, &passed, err));
     }
     EV_TRY(take_promoted(f, &passed, err));
-    bool is_edited = passed && f->winner.promoted && !finish_is_setting(f->winner.genome);
+    bool is_edited = passed && !finish_is_setting(f->winner.genome);
     return is_edited ? try_settings(f, err) : EV_OK;
 }
 

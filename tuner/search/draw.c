@@ -167,7 +167,14 @@ static ev_status step_drop(drawing *d, ev_error *err) {
     return ev_fail(err, EV_BAD, "there is no edit to drop");
 }
 
-/* Puts the one structural edit of a genome into the child's prefix. */
+/* Appends the edits of a genome from `at` on, and drops those that belong to its base. */
+static void append_rest(ir_genome *child, const ir_genome *whole, size_t at) {
+    for (size_t i = at; i < ir_genome_edit_count(whole); i++)
+        (void)ir_genome_append_from(child, whole, i); /* false: the child has the edit */
+    ir_genome_keep_knobs(child);
+}
+
+/* Puts the one structural edit of a genome into the child's prefix, at its usual place. */
 static bool insert_structure(drawing *d, const ir_genome *entry) {
     const ir_genome *whole = d->child.genome;
     size_t at = ir_structure_usual_place(whole, ir_genome_edit_kind(entry, 0));
@@ -176,9 +183,7 @@ static bool insert_structure(drawing *d, const ir_genome *entry) {
     if (!child)
         return false;
     (void)ir_genome_append_from(child, entry, 0);
-    for (size_t i = at; i < ir_genome_edit_count(whole); i++)
-        (void)ir_genome_append_from(child, whole, i);
-    ir_genome_keep_knobs(child);
+    append_rest(child, whole, at);
     take(d, child);
     return true;
 }
@@ -225,9 +230,7 @@ static ev_status draw_inside(drawing *d, ir_edit_kind kind, const ir_hints *hint
         d->bases->structure(d->bases->context, first, kind, hints, &d->rng, out, err);
     ir_genome_free(first);
     EV_TRY(status);
-    for (size_t i = at; i < ir_genome_edit_count(whole); i++)
-        (void)ir_genome_append_from(*out, whole, i);
-    ir_genome_keep_knobs(*out);
+    append_rest(*out, whole, at);
     return EV_OK;
 }
 

@@ -33,11 +33,10 @@
 #define OF_A_PREFIX 4    /* most skeletons of one prefix, unless it is empty */
 #define OF_A_FAMILY 5    /* most whose prefixes are made of the same kinds of edits, the same */
 #define BY_DEPTH 0.5     /* so often the parent is one of a random depth, shallow ones more often */
-#define NOTHING                                                                                    \
-    0.02 /* relative change of time by a structural edit that does nothing worth a place */
-#define CROSSED 0.2    /* so often two skeletons are crossed */
-#define ALTERNATIVES 3 /* arms of a step: most refusals hold for all places */
-#define MISS_PROBES 8  /* one draw in so many may take an edit that found no place there before */
+#define NOTHING 0.02     /* relative change of time by an edit that is not worth a place */
+#define CROSSED 0.2      /* so often two skeletons are crossed */
+#define ALTERNATIVES 3   /* arms of a step: most refusals hold for all places */
+#define MISS_PROBES 8    /* one draw in so many may take an edit that found no place there before */
 #define OPERATOR_WEIGHT 2 /* of macros and operators, beside the square roots of ways */
 #define ONE_STEP 0.65     /* probability of one step */
 #define TWO_STEPS 0.9     /* probability of at most two */
@@ -209,9 +208,7 @@ static ir_genome *reduce_best(const search *s, skeleton_pool *p) {
     uint64_t same_as = 0;
     while (count > 1 && best->reduced < count) {
         size_t at = count - ++best->reduced;
-        ir_genome *part = ir_genome_part(best->genome, 0, at);
-        for (size_t i = at + 1; part && i < ir_genome_edit_count(best->genome); i++)
-            (void)ir_genome_append_from(part, best->genome, i);
+        ir_genome *part = ir_genome_without(best->genome, at, at + 1);
         if (part && !search_knows(s, part, SEARCH_BY_GENOME, "", &same_as))
             return part;
         ir_genome_free(part);
@@ -329,14 +326,17 @@ static size_t rival(const skeleton_pool *p, const ir_genome *genome) {
     return depth.count >= SKELETONS_A_DEPTH ? depth.slowest : p->count;
 }
 
+static bool is_beaten(const skeleton_pool *p, const member *m) {
+    size_t at = rival(p, m->genome);
+    return at < p->count && p->members[at].ns <= m->ns;
+}
+
 static void join(skeleton_pool *p, const member *m) {
-    if (adds_nothing(p, m))
+    if (adds_nothing(p, m) || is_beaten(p, m))
         return;
     drop_larger(p, m);
     size_t at = rival(p, m->genome);
     assert(at < p->count || p->count < SKELETONS);
-    if (at < p->count && p->members[at].ns <= m->ns)
-        return;
     if (at < p->count)
         ir_genome_free(p->members[at].genome);
     else

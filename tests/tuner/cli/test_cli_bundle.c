@@ -281,7 +281,7 @@ static void merges_bundles(void **state) {
     cli_expect_error(CLI_RUN("export", "--merge", cli_path("out"), "--out", cli_path("merged")), 2,
                      "needs two bundles or more");
     cli_expect_error(CLI_RUN("export", cli_path("out"), "--out", cli_path("merged")), 2,
-                     "takes bundles with --merge or another --to alone");
+                     "takes a bundle with --merge or --to FORMAT alone");
 }
 
 /* As one file, for every command that takes a bundle. */

@@ -278,6 +278,19 @@ static void test_a_part_that_is_as_fast_replaces_the_whole(void **state) {
     }
 }
 
+/* A newcomer that finds no place takes none from a skeleton that has its edits and more. */
+static void test_what_does_not_join_replaces_nothing(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    for (int i = 0; i < 5; i++) /* the share of a family */
+        (void)feed(&f, skeleton_of(false, 2 + i, 0), "relabel-blocks", 100 + 10 * i);
+    (void)feed(&f, skeleton_of(false, 9, 12), "relabel-blocks", 900);
+    (void)feed(&f, skeleton_of(false, 9, 0), "relabel-blocks", 905);
+    assert_true(count_parents(&f, false, 2) > 0);
+    search_free(f.s);
+}
+
 /* The fastest skeleton is drawn once without each of its edits, unless that is known. */
 static void test_the_fastest_is_tried_without_each_edit(void **state) {
     (void)state;
@@ -598,6 +611,7 @@ int main(void) {
         cmocka_unit_test(test_an_edit_that_does_nothing_makes_no_skeleton),
         cmocka_unit_test(test_each_depth_has_a_share_of_the_pool),
         cmocka_unit_test(test_a_part_that_is_as_fast_replaces_the_whole),
+        cmocka_unit_test(test_what_does_not_join_replaces_nothing),
         cmocka_unit_test(test_the_fastest_is_tried_without_each_edit),
         cmocka_unit_test(test_stock_takes_its_usual_place),
     };
