@@ -42,6 +42,8 @@ typedef struct slice {
 typedef struct slice_length {
     unsigned loads, events;
     bool is_whole, has_barrier;
+    uint32_t arrived; /* lanes that come to its barrier */
+    uint32_t gone;    /* lanes that end in it */
 } slice_length;
 
 struct warp_queue {
@@ -55,7 +57,9 @@ struct warp_queue {
     model_plan *last;    /* the plan found last; NULL: none */
     uint32_t passed;     /* barriers that the warp has left behind */
     bool is_begun;       /* the warp did its first slice since the last barrier */
-    bool at_barrier;     /* its last event is a barrier */
+    uint32_t live;       /* lanes that have not ended */
+    uint32_t arrived;    /* lanes at the barrier; those of a divergent warp arrive in parts */
+    bool at_barrier;     /* all live lanes have arrived */
 };
 
 void model_queues_free(warp_queue *queues, size_t count) {
@@ -70,7 +74,7 @@ void model_queues_free(warp_queue *queues, size_t count) {
 /* ---- slices ---- */
 
 /* What a slice looks at, by the last pc of an event. */
-enum { MARK_LOAD = 1, MARK_BARRIER = 2, MARK_END = 4 };
+enum { MARK_LOAD = 1, MARK_BARRIER = 2, MARK_END = 4, MARK_EXIT = 8 };
 
 bool model_interleave_begin(model *m) {
     m->marks = calloc((size_t)m->rows.count + 1, 1);
@@ -80,6 +84,7 @@ bool model_interleave_begin(model *m) {
         m->has_cached_loads |= is_load;
         m->marks[pc] =
             (uint8_t)((is_load ? MARK_LOAD : 0) | (row->kind == ROW_BARRIER ? MARK_BARRIER : 0) |
+                      (row->kind == ROW_EXIT ? MARK_EXIT : 0) |
                       (m->schedule.next[pc] == pc + 1 ? MARK_END : 0));
     }
     return m->marks != NULL;
@@ -88,10 +93,13 @@ bool model_interleave_begin(model *m) {
 /* Adds the batch's events from `first` on to a slice, up to its end; returns the event after. */
 static size_t lengthen(const model *m, const vm_batch *batch, size_t first, slice_length *length) {
     for (size_t i = first; i < batch->count; i++) {
-        unsigned mark = m->marks[batch->events[i].pc + batch->events[i].count - 1];
+        const vm_event *e = &batch->events[i];
+        unsigned mark = m->marks[e->pc + e->count - 1];
         length->loads += mark & MARK_LOAD;
         length->events++;
         length->has_barrier = (mark & MARK_BARRIER) != 0;
+        length->arrived = length->has_barrier ? e->active : 0;
+        length->gone |= (mark & MARK_EXIT) != 0 ? e->active : 0;
         length->is_whole =
             length->has_barrier || (length->loads >= SLICE_LOADS &&
                                     ((mark & MARK_END) != 0 || length->events > SLICE_EVENTS));
@@ -121,7 +129,12 @@ static model_plan *like_slice(const model *m, model_plan *before, const vm_batch
     model_plan *like = model_plans_like(m->plans, before, batch);
     if (like == NULL || (whole_of(m, like) == PLAN_PART && like->count < batch->count))
         return NULL;
-    *length = (slice_length){.is_whole = true, .has_barrier = like->whole == PLAN_BARRIER};
+    bool has_barrier = like->whole == PLAN_BARRIER;
+    bool has_exit = like->last != NULL && like->last->kind == ROW_EXIT;
+    *length = (slice_length){.is_whole = true,
+                             .has_barrier = has_barrier,
+                             .arrived = has_barrier ? like->last_active : 0,
+                             .gone = has_exit ? like->last_active : 0};
     return like;
 }
 
@@ -174,6 +187,7 @@ static bool put_events(block_state *b, warp_queue *q, const vm_batch *batch, siz
     if (!grow(q, count, sectors))
         return false;
     slice *s = &q->slices[q->slice_count - 1];
+    assert(s->like == NULL);
     vm_event *to = q->events + q->event_count;
     uint32_t moved = from->first_sector - (uint32_t)(q->sector_count - s->sector);
     for (size_t i = 0; i < count; i++) {
@@ -331,6 +345,8 @@ bool model_interleave_block(block_state *b) {
         b->queues[i].passed = 0;
         b->queues[i].is_begun = b->queues[i].at_barrier = false;
         b->queues[i].last = NULL;
+        b->queues[i].live = b->warp[i].live;
+        b->queues[i].arrived = 0;
     }
     return true;
 }
@@ -350,7 +366,16 @@ static void pass_barrier(model *m, block_state *b, warp_queue *q) {
         b->barriers_passed = q->passed;
         empty_queues(m, b, false);
     }
+    assert(m->failed || q->next == q->slice_count);
     q->at_barrier = q->is_begun = false;
+    q->arrived = 0;
+}
+
+/* The warp has come to the end of a slice, or of a part of one. */
+static void note_arrived(warp_queue *q) {
+    q->arrived |= q->length.arrived;
+    q->live &= ~q->length.gone;
+    q->at_barrier = q->arrived != 0 && (q->live & ~q->arrived) == 0;
 }
 
 /* Follows the first slice of a warp at once; returns the event after. */
@@ -385,7 +410,7 @@ void model_interleave_batch(model *m, block_state *b, const vm_batch *batch) {
         if (q->at_barrier)
             pass_barrier(m, b, q);
         first = !q->is_begun ? begin_warp(m, b, q, batch, first) : put_part(m, b, q, batch, first);
-        q->at_barrier = q->length.has_barrier;
+        note_arrived(q);
     }
 }
 

@@ -199,7 +199,7 @@ static bool make_warps(const model *m, block_state *b, uint32_t warps) {
 }
 
 static bool block_reset(model *m, block_state *b) {
-    if (!make_warps(m, b, b->warps) || !model_interleave_block(b))
+    if (!make_warps(m, b, b->warps))
         return false;
     memset(b->runs, 0, ((size_t)m->rows.count + 1) * sizeof *b->runs);
     model_cache_clear(&b->cache);
@@ -210,7 +210,7 @@ static bool block_reset(model *m, block_state *b) {
     memset(b->again, 0, sizeof b->again);
     b->epoch_seen = 0;
     start_warps(m, b);
-    return true;
+    return model_interleave_block(b);
 }
 
 static block_state *take_block(model *m) {

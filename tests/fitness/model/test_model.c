@@ -322,6 +322,48 @@ static void test_barrier_in_parts(void **state) {
         fail_msg("%g cycles", waited);
 }
 
+#define READ_AGAIN FOUR_TIMES("ld.global.f32 %f6, [%rd9];\nadd.f32 %f1, %f1, %f6;\n")
+
+/* A loop of 24 rounds with a barrier, or none, behind `reads` times four loads. The even lanes of
+ * every other warp come back to the barrier at once, the odd ones later. The caller frees the text.
+ */
+static char *reads_in_parts(unsigned reads, bool has_barrier) {
+    static const char begin[] =
+        HEAD REGS "mov.f32 %f1, 0f3F800000;\nmov.f32 %f2, 0f3F000000;\nmov.u32 %r6, 0;\nand.b32 "
+                  "%r10, %r1, 31;\n"
+                  "mul.wide.u32 %rd8, %r10, 4;\nadd.s64 %rd9, %rd1, %rd8;\n"
+                  "and.b32 %r10, %r1, 33;\nsetp.eq.u32 %p2, %r10, 32;\n"
+                  "L:\nmov.u32 %r11, 0;\nM:\n" READ_AGAIN "add.s32 %r11, %r11, 1;\n";
+    static const char end[] =
+        "setp.lt.s32 %p3, %r6, 23;\nand.pred %p4, %p2, %p3;\nadd.s32 %r6, %r6, 1;\n"
+        "@%p4 bra L;\nfma.rn.f32 %f1, %f1, %f2, %f2;\nsetp.lt.s32 %p3, %r6, 24;\n@%p3 bra L;\n"
+        "mul.wide.u32 %rd3, %r4, 4;\nadd.s64 %rd5, %rd2, %rd3;\nst.global.f32 [%rd5], %f1;\n" TAIL;
+    char *text = NULL;
+    assert_true(asprintf(&text, "%ssetp.lt.u32 %%p5, %%r11, %u;\n@%%p5 bra M;\n%s%s", begin, reads,
+                         has_barrier ? "bar.sync 0;\n" : "", end) > 0);
+    return text;
+}
+
+/* Lanes that arrive in parts, and read through the L1 on the way: a warp has arrived with its last
+ * lanes, not with its first. What is read comes from the L1 with and without the barrier. */
+static void test_loads_before_a_barrier_in_parts(void **state) {
+    (void)state;
+    timed t = {.gpu = "h200", .grid = 132, .block = 256, .sample = 2};
+    for (unsigned reads = 4; reads < 64; reads += 3) {
+        model_time times[2];
+        for (int has_barrier = 0; has_barrier < 2; has_barrier++) {
+            char *text = reads_in_parts(reads, has_barrier);
+            t.ptx = text;
+            times[has_barrier] = model_of(&t, NULL);
+            free(text);
+        }
+        assert_float_equal(times[1].dram_bytes, times[0].dram_bytes, 0.01 * times[0].dram_bytes);
+        if (!(times[1].ns > 0.95 * times[0].ns && times[1].ns < 1.5 * times[0].ns))
+            fail_msg("%u times four loads: %g ns, %g without a barrier", reads, times[1].ns,
+                     times[0].ns);
+    }
+}
+
 /* What is read again comes from the L1. */
 static void test_l1(void **state) {
     (void)state;
@@ -587,6 +629,7 @@ int main(void) {
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_l1),
         cmocka_unit_test(test_barrier_in_parts),
+        cmocka_unit_test(test_loads_before_a_barrier_in_parts),
         cmocka_unit_test(test_sampling),
         cmocka_unit_test(test_registers),
         cmocka_unit_test(test_spills),
