@@ -104,6 +104,11 @@ static ALWAYS_INLINE model_term fetch_sectors(model *m, block_state *b, access_c
     return MODEL_DRAM;
 }
 
+/* Cycles until a load has all its lines, the furthest of which comes from there. */
+static inline uint64_t latency_of(const model *m, const access_cost *c, model_term from) {
+    return m->latency[from] + (from == MODEL_DRAM ? m->spread[c->lines] : 0);
+}
+
 /* Reads sectors of a line through the L1; as above. Sectors that another warp has asked for are a
  * hit, and as far away as they were for that warp. */
 static ALWAYS_INLINE model_term read_line(model *m, block_state *b, bool bypasses_l1,
@@ -118,7 +123,7 @@ static ALWAYS_INLINE model_term read_line(model *m, block_state *b, bool bypasse
         return model_cache_is_coming(&b->cache, l) ? (model_term)l->from : MODEL_L1;
     model_term from = fetch_sectors(m, b, c, l, line, missing, remote);
     if (from != MODEL_LINK)
-        model_cache_miss(&b->cache, l, from, m->latency[from]);
+        model_cache_miss(&b->cache, l, from, latency_of(m, c, from));
     return from;
 }
 
@@ -207,7 +212,7 @@ static uint64_t load_global(model *m, block_state *b, bool bypasses_l1, access_c
                             const uint64_t *at, unsigned count) {
     uint64_t remote = 0;
     model_term from = read_sectors(m, b, bypasses_l1, c, at, count, &remote);
-    uint64_t latency = from == MODEL_LINK ? remote : m->latency[from];
+    uint64_t latency = from == MODEL_LINK ? remote : latency_of(m, c, from);
     return (latency + c->later) << MODEL_REASON_BITS | from;
 }
 
@@ -549,7 +554,9 @@ static const uint64_t *list_times(const follower *f, const model_plan *p, const 
             const plan_access *a = &p->accesses[end];
             uint64_t from = MODEL_L1 + (left & 3);
             if (a->is_load)
-                p->times[a->time] = (f->m->latency[from] + a->later) << MODEL_REASON_BITS | from;
+                p->times[a->time] = (latency_of(f->m, a->cost, (model_term)from) + a->later)
+                                        << MODEL_REASON_BITS |
+                                    from;
         }
         end = first;
     }

@@ -15,6 +15,11 @@
 
 /* ---- code: what is known of a kernel before any launch ---- */
 
+uint32_t model_code_registers(const model_code *code) {
+    return model_given_registers(code->live_registers,
+                                 model_register_cap(code->entry, vm_module_sm(code->module)));
+}
+
 ev_status model_code_new(const gpu *g, const vm_module *module, const vm_entry *entry,
                          model_code **out, ev_error *err) {
     model_code *code = calloc(1, sizeof *code);
@@ -34,6 +39,9 @@ ev_status model_code_new(const gpu *g, const vm_module *module, const vm_entry *
     }
     if (status == EV_OK)
         status = model_schedule_make(&options, &code->insns, &code->rows, &code->schedule, err);
+    if (status == EV_OK)
+        status = model_registers_fit(module, &code->insns, entry, model_code_registers(code),
+                                     &options, &code->rows, &code->schedule, err);
     if (status != EV_OK) {
         model_code_free(code);
         return status;
@@ -49,11 +57,6 @@ void model_code_free(model_code *code) {
     model_schedule_free(&code->schedule);
     model_insns_free(&code->insns);
     free(code);
-}
-
-uint32_t model_code_registers(const model_code *code) {
-    return model_given_registers(code->live_registers,
-                                 model_register_cap(code->entry, vm_module_sm(code->module)));
 }
 
 /* ---- the scratch pool: tables and logs, for one launch's model after another ---- */
@@ -508,6 +511,8 @@ static void set_up(model *m, const model_code *code, const vm_launch *launch) {
     m->latency[MODEL_L1] = (uint64_t)gpu_get(g, GPU_LAT_L1);
     m->latency[MODEL_L2] = (uint64_t)gpu_get(g, GPU_LAT_L2);
     m->latency[MODEL_DRAM] = (uint64_t)gpu_get(g, GPU_LAT_DRAM);
+    for (int lines = 1; lines <= L1_MOST_LINES; lines++)
+        m->spread[lines] = (uint64_t)(gpu_get(g, GPU_LAT_SPREAD) * log2(lines));
     m->lat_barrier = (uint64_t)gpu_get(g, GPU_LAT_BARRIER);
     m->lat_peer = (uint64_t)gpu_get(g, GPU_LAT_PEER);
     m->lat_network = (uint64_t)(gpu_get(g, GPU_LAT_NETWORK_US) * gpu_get(g, GPU_BOOST_MHZ));

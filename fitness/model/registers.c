@@ -10,7 +10,9 @@
  * wants, and one that saves registers (pressure.c), for those that it can do with. `settle` chooses
  * between them as the assembler does where it may choose: it saves registers for further warps, not
  * for its own sake. In a budget that the kernel states (.maxnreg, .minnctapersm) it saves none, and
- * moves loads further ahead: `settle_stated`. These rules are read off ptxas 13.0's counts for the
+ * moves loads further ahead: `settle_stated`. `fit_block` holds the schedule of the timing to the
+ * registers: ptxas 13.0 has two loads of a loop on their way at 32 registers and eight at 48, and
+ * on an H200 the first takes twice as long. These rules are read off ptxas 13.0's counts for the
  * candidates of tests/fitness/model/candidates.
  *
  * An instruction under a predicate does not end the life of its result, because the old value may
@@ -18,8 +20,6 @@
  * replaced by that of its home. The sum adds the registers that the assembler reserves, and a
  * lower bound for functions with calls. */
 #include "fitness/model/registers.h"
-#include "fitness/model/rows.h"
-#include "fitness/model/schedule.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -467,18 +467,20 @@ static model_need flow_need(flow *f, const vm_entry *entry, uint32_t *wanted, ui
     uint32_t full = at_full_occupancy(sm), cap = model_register_cap(entry, sm);
     flow_peaks(f, wanted, live);
     uint32_t all = at_least(most_of(wanted, f->block_count) + REGISTERS_RESERVED, bound);
-    if (all <= full && all <= cap)
+    bool is_stated = entry->max_registers > 0 || blocks_asked(entry, sm) > 0;
+    bool is_free = is_stated && cap > full && all > bound; /* to take more than it wants */
+    if (all <= full && all <= cap && !is_free)
         return (model_need){all, all};
     uint32_t least = flow_least(f, wanted, live);
     if (least == 0)
         return (model_need){0};
     least = at_least(least + REGISTERS_RESERVED, bound);
-    bool is_stated = entry->max_registers > 0 || blocks_asked(entry, sm) > 0;
-    if (is_stated && all > full + REGISTERS_REMADE) {
+    if (is_stated) {
         uint32_t far = flow_far(f, wanted, live);
         if (far == 0)
             return (model_need){0};
-        all = settle_stated(all, far);
+        bool is_little = all <= full + REGISTERS_REMADE && far <= full + REGISTERS_REMADE;
+        all = is_little ? settle(entry, sm, all, least) : settle_stated(all, far);
     } else {
         all = settle(entry, sm, all, least);
     }
@@ -501,13 +503,17 @@ static bool flow_make(flow *f, uint32_t *block_of, uint64_t **live) {
     return true;
 }
 
+static flow flow_of(const vm_module *module, const model_insns *insns, const vm_entry *entry) {
+    return (flow){.module = module,
+                  .read = insns,
+                  .first_pc = entry->first_pc,
+                  .count = entry->end_pc - entry->first_pc,
+                  .register_count = insns->register_count};
+}
+
 model_need model_registers_needed(const vm_module *module, const model_insns *insns,
                                   const vm_entry *entry) {
-    flow f = {.module = module,
-              .read = insns,
-              .first_pc = entry->first_pc,
-              .count = entry->end_pc - entry->first_pc,
-              .register_count = insns->register_count};
+    flow f = flow_of(module, insns, entry);
     if (f.count == 0)
         return (model_need){REGISTERS_LEAST, REGISTERS_LEAST};
     model_need need = {0};
@@ -520,6 +526,81 @@ model_need model_registers_needed(const vm_module *module, const model_insns *in
     free(numbers);
     flow_free(&f);
     return need;
+}
+
+/* ---- a schedule that the registers suffice for ---- */
+
+/* The heaviest point of what lies between two pcs. */
+static uint32_t span_peak(const flow *f, uint32_t first, uint32_t end, const uint32_t *order,
+                          uint64_t *live) {
+    uint32_t peak = 0;
+    for (uint32_t b = 0; b < f->block_count; b++) {
+        uint32_t at = f->blocks[b].first + f->first_pc;
+        if (at < first || at >= end)
+            continue;
+        uint32_t here = block_peak(f, b, order + f->first_pc, f->first_pc, live);
+        peak = here > peak ? here : peak;
+    }
+    return peak + REGISTERS_RESERVED;
+}
+
+typedef struct fitter {
+    const flow *f;
+    const model_rows *rows;
+    model_schedule_options options;
+    model_schedule *schedule;
+    uint32_t given;
+    uint64_t *live;
+    void *room;
+} fitter;
+
+/* Whether the registers suffice for the block of these pcs as it is ordered. */
+static bool fits(const fitter *t, uint32_t first, uint32_t end) {
+    return span_peak(t->f, first, end, t->schedule->order, t->live) <= t->given;
+}
+
+static void order_block(fitter *t, uint32_t first, uint32_t window) {
+    t->options.window = window;
+    model_schedule_block(&t->options, t->f->read, t->rows, first, t->room, t->schedule);
+}
+
+/* Tries ever shorter windows. Where not even the order of the text needs few enough, what is above
+ * is spilled, and the order is as it was. */
+static void fit_block(fitter *t, uint32_t first, uint32_t end) {
+    static const uint8_t windows[] = {48, 32, 24, 16, 12, 8, 6, 4, 2, 1};
+    uint32_t longest = t->options.window;
+    size_t i = 0;
+    for (; i < sizeof windows && !fits(t, first, end); i++)
+        order_block(t, first, windows[i]);
+    if (i == sizeof windows && !fits(t, first, end))
+        order_block(t, first, longest);
+    t->options.window = longest;
+}
+
+ev_status model_registers_fit(const vm_module *module, const model_insns *insns,
+                              const vm_entry *entry, uint32_t given,
+                              const model_schedule_options *options, const model_rows *rows,
+                              model_schedule *schedule, ev_error *err) {
+    flow f = flow_of(module, insns, entry);
+    if (f.count == 0)
+        return EV_OK;
+    size_t bytes = model_schedule_room(insns);
+    fitter t = {.f = &f,
+                .rows = rows,
+                .options = *options,
+                .schedule = schedule,
+                .given = given,
+                .room = malloc(bytes)};
+    uint32_t *numbers = calloc(f.count, sizeof *numbers);
+    bool is_there = t.room != NULL && numbers != NULL && flow_make(&f, numbers, &t.live);
+    for (uint32_t pc = entry->first_pc; is_there && pc < entry->end_pc;
+         pc = schedule->block_end[pc])
+        fit_block(&t, pc, schedule->block_end[pc]);
+    free(t.room);
+    free(t.live);
+    free(numbers);
+    flow_free(&f);
+    return is_there ? EV_OK : ev_fail_memory(err, bytes);
 }
 
 uint32_t model_live_registers(const vm_module *module, const vm_entry *entry) {

@@ -5,6 +5,8 @@
 
 #include "fitness/model/insns.h"
 #include "fitness/model/model.h"
+#include "fitness/model/rows.h"
+#include "fitness/model/schedule.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +19,13 @@ typedef struct model_need {
 /* Of a module that is read already. Zeros: out of memory. */
 model_need model_registers_needed(const vm_module *module, const model_insns *insns,
                                   const vm_entry *entry);
+/* Where the blocks of `schedule` need more than `given` registers, loads move less far ahead: the
+ * window of such a block is the longest in which the registers suffice. `options`, `rows`: those
+ * that made the schedule. EV_INFRA: out of memory. */
+ev_status model_registers_fit(const vm_module *module, const model_insns *insns,
+                              const vm_entry *entry, uint32_t given,
+                              const model_schedule_options *options, const model_rows *rows,
+                              model_schedule *schedule, ev_error *err) EV_CHECKED;
 /* The registers that the GPU allocates for `live` ones, at most `cap`. */
 uint32_t model_given_registers(uint32_t live, uint32_t cap);
 

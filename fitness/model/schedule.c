@@ -102,8 +102,8 @@ static void put_in_order(const work *w, uint32_t *order) {
     }
 }
 
-static void fill_nodes(const work *w, uint32_t load_latency, uint32_t count) {
-    for (uint32_t pc = 0; pc < count; pc++) {
+static void fill_nodes(const work *w, uint32_t load_latency, uint32_t first, uint32_t end) {
+    for (uint32_t pc = first; pc < end; pc++) {
         const model_row *row = &w->rows[pc];
         w->nodes[pc] =
             (node){.latency = row->kind == ROW_LOAD ? load_latency : row->latency,
@@ -120,6 +120,25 @@ static void schedule_blocks(work *w, const model_blocks *blocks, uint32_t count,
     }
 }
 
+size_t model_schedule_room(const model_insns *insns) {
+    return ((size_t)insns->count + 1) * sizeof(node);
+}
+
+void model_schedule_block(const model_schedule_options *options, const model_insns *insns,
+                          const model_rows *rows, uint32_t first, void *room,
+                          model_schedule *schedule) {
+    work w = {.rows = rows->rows,
+              .links = insns->blocks.links,
+              .nodes = room,
+              .mask = (UINT64_C(1) << (options->window - 1)) - 1,
+              .first = first,
+              .end = insns->blocks.block_end[first],
+              .window = options->window};
+    fill_nodes(&w, options->load_latency, first, w.end);
+    find_heights(&w);
+    put_in_order(&w, schedule->order);
+}
+
 ev_status model_schedule_make(const model_schedule_options *options, const model_insns *insns,
                               const model_rows *rows, model_schedule *out, ev_error *err) {
     size_t count = (size_t)insns->count + 1;
@@ -134,7 +153,7 @@ ev_status model_schedule_make(const model_schedule_options *options, const model
         free(order);
         return ev_fail_memory(err, count * sizeof *w.nodes);
     }
-    fill_nodes(&w, options->load_latency, insns->count);
+    fill_nodes(&w, options->load_latency, 0, insns->count);
     schedule_blocks(&w, &insns->blocks, insns->count, order);
     free(w.nodes);
     *out = (model_schedule){insns->blocks.block_end, insns->blocks.next, order};

@@ -20,6 +20,12 @@ typedef struct model_schedule_options {
 ev_status model_schedule_make(const model_schedule_options *options, const model_insns *insns,
                               const model_rows *rows, model_schedule *out,
                               ev_error *err) EV_CHECKED;
+/* Orders anew the block that begins at the pc `first`, by these options. `room`: of
+ * model_schedule_room() bytes; what it held is lost. */
+void model_schedule_block(const model_schedule_options *options, const model_insns *insns,
+                          const model_rows *rows, uint32_t first, void *room,
+                          model_schedule *schedule);
+size_t model_schedule_room(const model_insns *insns);
 void model_schedule_free(model_schedule *schedule);
 
 #endif

@@ -73,6 +73,25 @@ static void test_sectors(void **state) {
     gpu_free(g);
 }
 
+/* A load waits for the last of its lines: each doubling of their number takes a step longer. */
+static void test_spread(void **state) {
+    (void)state;
+    gpu *g = load_small("h200");
+    set(g, GPU_DRAM_QUEUE, 0);
+    double of_spread[2][2];
+    for (int wide = 0; wide < 2; wide++) {
+        char *body = reader(wide ? 128 : 4, 16, 1);
+        for (int far = 0; far < 2; far++) {
+            set(g, GPU_LAT_SPREAD, 100 * far);
+            of_spread[wide][far] = cycles_of(g, &(subject){.body = body, .grid = 1, .block = 32});
+        }
+        free(body);
+    }
+    assert_float_equal(of_spread[0][0], of_spread[0][1], 1); /* one line */
+    assert_ratio("32 lines", of_spread[1][1] - of_spread[1][0], 16 * 500, 1, 0.02);
+    gpu_free(g);
+}
+
 /* All blocks read the same 2 MiB. An L2 that holds them reads DRAM once. One that holds half of
  * them misses 0.797 of what each further wave reads: m = 1 - exp(-2 m), as lines are replaced at
  * random. Two partitions hold what their own SMs read, each half as much. */
@@ -377,12 +396,19 @@ static void test_atomics(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_l1),        cmocka_unit_test(test_sectors),
-        cmocka_unit_test(test_l2),        cmocka_unit_test(test_l2_within_a_wave),
-        cmocka_unit_test(test_dram),      cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_warm),      cmocka_unit_test(test_stores),
-        cmocka_unit_test(test_transpose), cmocka_unit_test(test_bank_conflicts),
-        cmocka_unit_test(test_joined),    cmocka_unit_test(test_atomics),
+        cmocka_unit_test(test_l1),
+        cmocka_unit_test(test_sectors),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_l2),
+        cmocka_unit_test(test_l2_within_a_wave),
+        cmocka_unit_test(test_dram),
+        cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_warm),
+        cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_bank_conflicts),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_atomics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,8 +199,10 @@ static void test_guards(void **state) {
         check_guards(&GUARDS[i]);
 }
 
-#define HEAD                                                                                       \
-    ".version 7.8\n.target sm_60\n.address_size 64\n.visible .entry k(.param .u64 k0)\n"           \
+#define HEAD BOUND("")
+#define BOUND(directives)                                                                          \
+    ".version 7.8\n.target sm_60\n.address_size 64\n.visible .entry k(.param .u64 "                \
+    "k0)\n" directives                                                                             \
     "{\n.reg .b32 %r<9>;\n.reg .f32 %f<20>;\n.reg .b64 %rd<9>;\n.reg .pred %p<3>;\n"               \
     "ld.param.u64 %rd1, [k0];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"                 \
     "add.s64 %rd3, %rd1, %rd2;\nmov.f32 %f1, 0f00000000;\nmov.u32 %r2, 0;\nL:\n"
@@ -260,11 +262,28 @@ static void test_order_of_text(void **state) {
         fail_msg("apart %.1f ns, together %.1f ns", apart, together);
 }
 
+/* Loads move ahead of each other's uses as far as the registers suffice. */
+static void test_registers_hold_loads(void **state) {
+    (void)state;
+#define TURN(reg, at) LOAD(reg, at) USE(reg)
+#define TURNS                                                                                      \
+    TURN("%f2", "0")                                                                               \
+    TURN("%f3", "256")                                                                             \
+    TURN("%f4", "512") TURN("%f5", "768") TURN("%f6", "1024") TURN("%f7", "1280")                  \
+        TURN("%f8", "1536") TURN("%f9", "1792") TURN("%f10", "2048") TURN("%f11", "2304")          \
+            TURN("%f12", "2560") TURN("%f13", "2816")
+    double many = chain_of(BOUND(".maxnreg 64\n") TURNS TAIL);
+    double few = chain_of(BOUND(".maxnreg 16\n") TURNS TAIL);
+    if (few < 1.2 * many)
+        fail_msg("%.1f and %.1f ns", many, few);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zoo),
         cmocka_unit_test(test_guards),
         cmocka_unit_test(test_order_of_text),
+        cmocka_unit_test(test_registers_hold_loads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
