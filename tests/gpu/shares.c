@@ -77,7 +77,7 @@ static ev_status judge(const shares *s, const ev_str *answer, ev_error *err) {
     const char *text = ev_str_text(answer);
     if (answer->length == 0)
         return ev_fail(err, EV_INFRA, "a process that did a share of the work died");
-    if (text[0] != 'a' + (int)EV_OK)
+    if (text[0] != 'a' + EV_OK)
         return ev_fail(err, (ev_status)(text[0] - 'a'), "%s", text + 1);
     ev_str result = EV_STR_EMPTY;
     ev_str_append_n(&result, text + 1, answer->length - 1);
