@@ -342,6 +342,48 @@ static void test_faults(void **state) {
     assert_non_null(strstr(err.text, ":3: found \"anything\"; expected a name of golden_faults"));
 }
 
+typedef struct warned {
+    unsigned guarded_sets, wrong;
+} warned;
+
+/* The loader warns of a guarded plan where the golden names the fault, and of nothing else. */
+static void compare_warning(void *context, golden_plan *p, bool is_sound) {
+    warned *n = context;
+    vm_module *m = NULL;
+    ev_error err = {0};
+    const char *what = "";
+    if (!is_sound || strncmp(p->insn->text, "set.", 4) != 0)
+        return;
+    char *text = golden_plan_text(p);
+    assert_int_equal(vm_module_load(text, strlen(text), "golden", &m, &err), EV_OK);
+    bool told = vm_module_ptxas_fault(m, &what) > 0;
+    if (told != (golden_fault_of(p, 0) != NULL)) {
+        print_error("%s%s: %s\n", p->guarded ? "@%guard " : "", p->insn->text, what);
+        n->wrong++;
+    }
+    assert_true(told == (*what != '\0'));
+    n->guarded_sets += told;
+    vm_module_free(m);
+    free(text);
+}
+
+static void test_assembler_warning(void **state) {
+    session *s = *state;
+    static const char *const paths[] = {"tests/fitness/ptx/goldens_compare.txt",
+                                        "tests/fitness/ptx/goldens_half.txt"};
+    warned n = {0};
+    for (size_t i = 0; i < 2; i++) {
+        golden_file file;
+        ev_error err = {0};
+        ev_arena_reset(s->arena);
+        assert_int_equal(golden_read(paths[i], s->arena, &file, &err), EV_OK);
+        for (size_t k = 0; k < file.count; k++)
+            golden_each_plan(&file.insns[k], compare_warning, &n);
+    }
+    assert_int_equal(n.wrong, 0);
+    assert_true(n.guarded_sets > 30);
+}
+
 /* A guarded setp with a sink is PTX, and ptxas dies of it: it is run here, and is no golden, which
  * other machines run too. */
 static void test_guarded_sink(void **state) {
@@ -421,6 +463,7 @@ int main(void) {
 #define FAMILY_ROW(name) cmocka_unit_test(test_##name),
         FAMILIES(FAMILY_ROW) cmocka_unit_test(test_guarded_sink),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_assembler_warning),
         cmocka_unit_test(test_every_row),
     };
     return cmocka_run_group_tests(tests, session_open, session_close);
