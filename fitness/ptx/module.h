@@ -100,6 +100,9 @@ const vm_entry *vm_module_entry(const vm_module *module, size_t index);
 /* The entry of that name; a NULL name means the only entry. NULL: none, or more than one. */
 const vm_entry *vm_module_find(const vm_module *module, const char *name);
 size_t vm_module_insn_count(const vm_module *module);
+/* The line of the first instruction that NVIDIA's assembler is known to translate otherwise than
+ * the PTX ISA says, and what it does, with the cure; 0: there is none. */
+uint32_t vm_module_ptxas_fault(const vm_module *m, const char **what);
 uint32_t vm_module_register_count(const vm_module *module);
 /* 32-bit words of a register in the register file: 0 for a predicate, else 1 or 2. */
 unsigned vm_module_register_words(const vm_module *module, uint32_t reg);

@@ -450,7 +450,8 @@ static bool put(decoding *d, ptx_pattern_item item, const ptx_operand *o) {
     case 'Y':
         return put_destination(d, o, 64, item.piped);
     case 'h':
-        return source(d, o, PTX_T_b64) != PTX_NONE;
+        d->insn->c = source(d, o, PTX_T_b64);
+        return d->insn->c != PTX_NONE;
     case 'v':
         return put_vector(d, o, true);
     case 'V':

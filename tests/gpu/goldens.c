@@ -1,10 +1,15 @@
-/* goldens DEVICE [--seconds N] [--rows FILE] [FAMILY...]: the goldens of the PTX table on a device,
- * which may be a GPU: the bits that the PTX ISA asks for, and so the virtual machine's. Prints one
- * JSON object on a line: rows of the table by outcome, and what differed. Goldens that end in a
- * trap are left out; after N seconds the rest is, and counted. FILE gets each launch as soon as it
- * is judged, one JSON object a line. Without families: matrix instructions too, against the twin. A
- * signal ends the run early: what there is is printed, with "stopped": true. Exit codes: 0, 1 where
- * something differed, 2 for wrong usage, 3 where the device failed or a signal came. */
+/* goldens DEVICE [--seconds N] [--rows FILE] [--processes N] [FAMILY...]: the goldens of the PTX
+ * table on a device, which may be a GPU: the bits that the PTX ISA asks for, and so the virtual
+ * machine's. Prints one JSON object on a line: rows of the table by outcome, and what differed.
+ * Goldens that end in a trap are left out; after N seconds the rest is, and counted. FILE gets each
+ * launch as soon as it is judged, one JSON object a line. Without families: matrix instructions
+ * too, against the twin. A signal ends the run early: what there is is printed, with "stopped":
+ * true. Exit codes: 0, 1 where something differed, 2 for wrong usage, 3 where the device failed or
+ * a signal came.
+ *
+ * On a GPU most of the time is ptxas, once a golden. As many processes as there are processors
+ * share the goldens, unless --processes gives their number; each has its own context. Where a GPU
+ * differs by a known fault of ptxas (golden_faults.def), the golden counts as known. */
 #include "base/file.h"
 #include "base/lines.h"
 #include "base/proc.h"
@@ -12,6 +17,7 @@
 #include "base/stop.h"
 #include "fitness/device/device.h"
 #include "tests/fitness/ptx/golden_plan.h"
+#include "tests/gpu/shares.h"
 #include "tests/gpu/tensor.h"
 
 #include <dirent.h>
@@ -20,29 +26,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FOLDER "tests/fitness/ptx"
 #define POISON 0xee
 #define MOST_TOLD 40
+#define MOST_PROCESSES 16
 
 typedef struct session {
     device *d;
     ev_arena *arena;
-    json_t *rows;   /* name -> [agreed, differed, refused], in plans */
+    json_t *rows;   /* name -> [agreed, differed, refused, known], in plans */
     json_t *tensor; /* empty: not asked for */
     json_t *told;   /* of what differed or was refused, the first few */
+    json_t *faults; /* of the assembler: reason -> plans that differ by it alone */
+    json_t *on;     /* what the device is */
+    unsigned share, shares;
     uint64_t values;
     size_t plans, differed, refused, traps, unfinished;
     double until;    /* by the clock; 0: no limit */
     ev_lines *lines; /* gets each launch; NULL: no file */
     size_t passed;   /* plans that this process came to */
     size_t done;     /* that earlier processes did */
-    size_t forms;    /* of matrix instructions that are done */
+    size_t forms;    /* of matrix instructions: the next one */
     ev_error lost;   /* the device is gone */
     bool is_lost;
 } session;
 
-typedef enum outcome { AGREED, DIFFERED, REFUSED } outcome;
+typedef enum outcome { AGREED, DIFFERED, REFUSED, KNOWN } outcome;
 
 /* ---- what is told ---- */
 
@@ -52,7 +63,7 @@ static void note_failure(session *s, const ev_error *why) {
 }
 
 static void add_line(session *s, const golden_plan *p, outcome what) {
-    static const char *const words[] = {"agreed", "differed", "refused"};
+    static const char *const words[] = {"agreed", "differed", "refused", "known"};
     ev_error err = {0};
     json_t *line = json_pack("{s:s, s:i, s:b, s:s}", "row", p->insn->row, "line",
                              (int)p->first->line, "guarded", p->guarded, "outcome", words[what]);
@@ -61,19 +72,28 @@ static void add_line(session *s, const golden_plan *p, outcome what) {
     json_decref(line);
 }
 
+static void add_to(json_t *number, json_int_t more) {
+    (void)json_integer_set(number, json_integer_value(number) + more);
+}
+
 static void count_row(session *s, const golden_plan *p, outcome what) {
     json_t *row = json_object_get(s->rows, p->insn->row);
     if (row == NULL) {
-        row = json_pack("[i, i, i]", 0, 0, 0);
+        row = json_pack("[i, i, i, i]", 0, 0, 0, 0);
         (void)json_object_set_new(s->rows, p->insn->row, row);
     }
-    json_t *cell = json_array_get(row, what);
-    (void)json_integer_set(cell, json_integer_value(cell) + 1);
+    add_to(json_array_get(row, what), 1);
     s->plans++;
     s->differed += what == DIFFERED;
     s->refused += what == REFUSED;
     if (s->lines != NULL)
         add_line(s, p, what);
+}
+
+static void add_count(json_t *counts, const char *key, json_int_t more) {
+    if (json_object_get(counts, key) == NULL)
+        (void)json_object_set_new(counts, key, json_integer(0));
+    add_to(json_object_get(counts, key), more);
 }
 
 static void tell(session *s, const golden_plan *p, const char *what, const char *how) {
@@ -100,6 +120,11 @@ static bool is_stored(session *s, const bench *b, size_t slot) {
     ev_status status =
         device_written(s->d, b->output, 1, slot * GOLDEN_SLOT, 1, &written, &many, &err);
     return status != EV_OK || written != 0;
+}
+
+/* The fault of the assembler by which a lane may differ on a GPU; NULL: none. */
+static const golden_fault *fault_of(const session *s, const golden_plan *p, size_t lane) {
+    return device_properties_of(s->d)->modelled ? NULL : golden_fault_of(p, lane);
 }
 
 static bool lane_fits(session *s, const golden_plan *p, const bench *b, size_t slot, size_t lane) {
@@ -134,7 +159,9 @@ static bool order_fits(const golden_plan *p, const golden_slot *r, size_t slot,
     return memcmp(want, got, p->lanes * sizeof *want) == 0;
 }
 
-static bool registers_fit(session *s, const golden_plan *p, const bench *b, char how[200]) {
+/* Sets *fault where a lane differs by one that is known. */
+static bool registers_fit(session *s, const golden_plan *p, const bench *b,
+                          const golden_fault **fault, char how[200]) {
     for (size_t i = 0; i < p->slot_count; i++) {
         const golden_slot *r = &p->slots[i];
         s->values += p->lanes;
@@ -150,8 +177,11 @@ static bool registers_fit(session *s, const golden_plan *p, const bench *b, char
             memcpy(&got, at, sizeof got);
             (void)snprintf(how, 200, "lane %zu, %%%s: got %" PRIx64, lane, r->name,
                            got & golden_mask(r->bits));
-            if (!lane_fits(s, p, b, i, lane))
+            if (lane_fits(s, p, b, i, lane))
+                continue;
+            if (fault_of(s, p, lane) == NULL)
                 return false;
+            *fault = fault_of(s, p, lane);
         }
     }
     return true;
@@ -197,16 +227,20 @@ static ev_status fill(session *s, const golden_plan *p, bench *b, golden_params 
 
 static ev_status compare(session *s, const golden_plan *p, const bench *b, ev_error *err) {
     char how[200] = "";
+    const golden_fault *fault = NULL;
     EV_TRY(device_read(s->d, b->output, 0, b->bytes, golden_plan_bytes(p), err));
-    bool fits = registers_fit(s, p, b, how);
+    bool fits = registers_fit(s, p, b, &fault, how);
     if (fits) {
         EV_TRY(
             device_read(s->d, b->memory, 0, b->bytes, golden_memory_bytes(&p->first->memory), err));
         fits = memory_fits(s, p, b->bytes, how);
     }
-    count_row(s, p, fits ? AGREED : DIFFERED);
     if (!fits)
         tell(s, p, "differs", how);
+    else if (fault != NULL)
+        add_count(s->faults, fault->reason, 1);
+    outcome if_fits = fault != NULL ? KNOWN : AGREED;
+    count_row(s, p, fits ? if_fits : DIFFERED);
     return EV_OK;
 }
 
@@ -246,7 +280,10 @@ static void run_plan(session *s, const golden_plan *p) {
 
 static void on_plan(void *context, golden_plan *p, bool is_sound) {
     session *s = context;
-    if (s->is_lost || device_is_spent(s->d) || s->passed++ < s->done)
+    if (s->is_lost || device_is_spent(s->d))
+        return;
+    size_t number = s->passed++;
+    if (number < s->done || number % s->shares != s->share)
         return;
     if (p->first->trap != NULL)
         s->traps++;
@@ -312,7 +349,7 @@ static ev_status run_tensor(session *s, ev_error *err) {
     if (json_object_size(s->tensor) == 0)
         (void)json_object_update_new(
             s->tensor, json_pack("{s:i, s:[], s:[]}", "forms", 0, "differed", "refused"));
-    ev_status status = tensor_compare(s->d, vm, s->lines, s->tensor, &s->forms, err);
+    ev_status status = tensor_compare(s->d, vm, s->lines, s->tensor, &s->forms, s->shares, err);
     device_close(vm);
     return status;
 }
@@ -330,16 +367,15 @@ static json_t *rows_with(const session *s, outcome what) {
     return list;
 }
 
-static ev_status print(const session *s, ev_str *out, ev_error *err) {
-    const device_properties *p = device_properties_of(s->d);
-    json_t *all =
-        json_pack("{s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}",
-                  "device", p->id, "name", p->name, "modelled", p->modelled, "driver", p->driver,
-                  "rows", (json_int_t)json_object_size(s->rows), "plans", (json_int_t)s->plans,
-                  "values", (json_int_t)s->values, "differed", (json_int_t)s->differed, "refused",
-                  (json_int_t)s->refused, "left_out", (json_int_t)s->traps, "unfinished",
-                  (json_int_t)s->unfinished, "rows_that_differ", rows_with(s, DIFFERED),
-                  "rows_refused", rows_with(s, REFUSED), "told", s->told);
+static ev_status print(const session *s, ev_error *err) {
+    json_t *all = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:O, s:O}", "rows",
+                            (json_int_t)json_object_size(s->rows), "plans", (json_int_t)s->plans,
+                            "values", (json_int_t)s->values, "differed", (json_int_t)s->differed,
+                            "refused", (json_int_t)s->refused, "left_out", (json_int_t)s->traps,
+                            "unfinished", (json_int_t)s->unfinished, "rows_that_differ",
+                            rows_with(s, DIFFERED), "rows_refused", rows_with(s, REFUSED),
+                            "rows_known", rows_with(s, KNOWN), "known", s->faults, "told", s->told);
+    (void)json_object_update(all, s->on);
     if (json_object_size(s->tensor) > 0)
         (void)json_object_set(all, "tensor", s->tensor);
     if (ev_stop_asked())
@@ -348,14 +384,15 @@ static ev_status print(const session *s, ev_str *out, ev_error *err) {
     json_decref(all);
     if (text == NULL)
         return ev_fail_memory(err, 1);
-    ev_str_append(out, text);
+    (void)puts(text);
     free(text);
-    return ev_str_status(out, err);
+    return EV_OK;
 }
 
 typedef struct words {
     const char *device, *rows;
     double seconds; /* 0: no limit */
+    long processes; /* 0: as many as fit the device and this machine */
     char *const *families;
     int family_count; /* 0: all */
 } words;
@@ -364,15 +401,19 @@ static ev_status read_words(int argc, char **argv, words *out, ev_error *err) {
     int at = 2;
     if (argc < 2)
         return ev_fail(err, EV_BAD,
-                       "usage: goldens DEVICE [--seconds N] [--rows FILE] [FAMILY...]");
+                       "usage: goldens DEVICE [--seconds N] [--rows FILE] [--processes N] "
+                       "[FAMILY...]");
     *out = (words){.device = argv[1]};
     for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
         if (strcmp(argv[at], "--seconds") == 0)
             out->seconds = strtod(argv[at + 1], NULL);
         else if (strcmp(argv[at], "--rows") == 0)
             out->rows = argv[at + 1];
+        else if (strcmp(argv[at], "--processes") == 0)
+            out->processes = strtol(argv[at + 1], NULL, 10);
         else
-            return ev_fail(err, EV_BAD, "no option %s; there are --seconds and --rows", argv[at]);
+            return ev_fail(err, EV_BAD, "no option %s; there are --seconds, --rows and --processes",
+                           argv[at]);
     }
     out->families = argv + at;
     out->family_count = argc - at;
@@ -392,17 +433,35 @@ static ev_status run_rest(session *s, const words *w, ev_error *err) {
 typedef struct run_of {
     words w;
     session s;
-    ev_str text;   /* the result */
+    ev_str text;   /* the result of a share */
     int exit_code; /* and the one that goes with it */
 } run_of;
 
+static void new_counts(session *s) {
+    s->rows = json_object();
+    s->told = json_array();
+    s->tensor = json_object();
+    s->faults = json_object();
+    s->on = json_object();
+}
+
+static void free_counts(session *s) {
+    json_decref(s->rows);
+    json_decref(s->told);
+    json_decref(s->tensor);
+    json_decref(s->faults);
+    json_decref(s->on);
+}
+
+#define STATE "{s:i, s:[I, I, I, I, I, I, I, I], s:O, s:O, s:O, s:O, s:O}"
+
 /* An array of counts, then what is counted by name. */
-static ev_status hand_over(const session *s, ev_str *baton, ev_error *err) {
+static ev_status hand_over(const session *s, int code, ev_str *baton, ev_error *err) {
     json_t *all =
-        json_pack("{s:[I, I, I, I, I, I, I, I], s:O, s:O, s:O}", "counts", (json_int_t)s->passed,
-                  (json_int_t)s->forms, (json_int_t)s->values, (json_int_t)s->plans,
-                  (json_int_t)s->differed, (json_int_t)s->refused, (json_int_t)s->traps,
-                  (json_int_t)s->unfinished, "rows", s->rows, "tensor", s->tensor, "told", s->told);
+        json_pack(STATE, "code", code, "counts", (json_int_t)s->passed, (json_int_t)s->forms,
+                  (json_int_t)s->values, (json_int_t)s->plans, (json_int_t)s->differed,
+                  (json_int_t)s->refused, (json_int_t)s->traps, (json_int_t)s->unfinished, "rows",
+                  s->rows, "tensor", s->tensor, "told", s->told, "faults", s->faults, "on", s->on);
     char *text = json_dumps(all, JSON_COMPACT);
     json_decref(all);
     if (text == NULL)
@@ -412,21 +471,15 @@ static ev_status hand_over(const session *s, ev_str *baton, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status go_on(session *s, const ev_str *baton, ev_error *err) {
+/* Of a session whose counts are not there. */
+static ev_status read_state(session *s, const ev_str *baton, int *code, ev_error *err) {
     json_t *all = json_loadb(ev_str_text(baton), baton->length, 0, NULL);
     json_int_t n[8] = {0};
-    json_t *rows = NULL, *tensor = NULL, *told = NULL;
-    if (json_unpack(all, "{s:[I, I, I, I, I, I, I, I], s:O, s:O, s:O}", "counts", &n[0], &n[1],
-                    &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], "rows", &rows, "tensor", &tensor,
-                    "told", &told) != 0)
+    if (json_unpack(all, STATE, "code", code, "counts", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5],
+                    &n[6], &n[7], "rows", &s->rows, "tensor", &s->tensor, "told", &s->told,
+                    "faults", &s->faults, "on", &s->on) != 0)
         return ev_fail_memory(err, baton->length);
     json_decref(all);
-    json_decref(s->rows);
-    json_decref(s->tensor);
-    json_decref(s->told);
-    s->rows = rows;
-    s->tensor = tensor;
-    s->told = told;
     s->done = (size_t)n[0];
     s->forms = (size_t)n[1];
     s->values = (uint64_t)n[2];
@@ -438,57 +491,135 @@ static ev_status go_on(session *s, const ev_str *baton, ev_error *err) {
     return EV_OK;
 }
 
-/* A device that is lost leaves the results so far: they are printed with its error. */
-static ev_status finish(session *s, ev_status status, const ev_error *why, ev_str *out,
-                        ev_error *err) {
-    s->differed += json_array_size(json_object_get(s->tensor, "differed"));
-    if (status != EV_OK)
-        (void)fprintf(stderr, "goldens: %s\n", why->text);
-    int code = status != EV_OK ? ev_status_exit_code(status) : s->differed > 0 || s->plans == 0;
-    ev_str_char(out, (char)('0' + code));
-    return print(s, out, err);
-}
-
 static ev_status run_leg(void *context, ev_str *baton, bool *again, ev_error *err) {
     run_of *r = context;
+    session *s = &r->s;
     ev_error why = {0};
-    EV_TRY(device_open(r->w.device, &r->s.d, err));
-    ev_status status = run_rest(&r->s, &r->w, &why);
-    *again = status == EV_OK && device_is_spent(r->s.d);
-    status = *again ? hand_over(&r->s, baton, err) : finish(&r->s, status, &why, baton, err);
-    device_close(r->s.d);
+    EV_TRY(device_open(r->w.device, &s->d, err));
+    const device_properties *p = device_properties_of(s->d);
+    json_t *on = json_pack("{s:s, s:s, s:b, s:s}", "device", p->id, "name", p->name, "modelled",
+                           p->modelled, "driver", p->driver);
+    (void)json_object_update_new(s->on, on);
+    ev_status status = run_rest(s, &r->w, &why);
+    *again = status == EV_OK && device_is_spent(s->d);
+    /* a device that is lost leaves the results so far */
+    if (status != EV_OK && (s->share == 0 || !ev_stop_asked()))
+        (void)fprintf(stderr, "goldens: %s\n", why.text);
+    status = hand_over(s, ev_status_exit_code(status), baton, err);
+    device_close(s->d);
     return status;
 }
 
 static ev_status take_leg(void *context, const ev_str *baton, bool again, ev_error *err) {
     run_of *r = context;
-    if (again)
-        return go_on(&r->s, baton, err);
-    r->exit_code = ev_str_text(baton)[0] - '0';
-    ev_str_append_n(&r->text, ev_str_text(baton) + 1, baton->length - 1);
+    int code = 0;
+    if (again) {
+        free_counts(&r->s);
+        return read_state(&r->s, baton, &code, err);
+    }
+    ev_str_append_n(&r->text, ev_str_text(baton), baton->length);
     return ev_str_status(&r->text, err);
+}
+
+/* ---- several processes at once: shares.h ---- */
+
+static unsigned process_count(const words *w) {
+    long count = w->processes;
+    if (count <= 0)
+        count = device_may_be_spent(w->device) ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
+    return (unsigned)(count < MOST_PROCESSES ? count : MOST_PROCESSES);
+}
+
+static ev_status work_share(void *context, unsigned share, ev_str *out, ev_error *err) {
+    run_of r = *(const run_of *)context;
+    const ev_relay relay = {
+        .context = &r, .run = run_leg, .take = take_leg, .apart = device_may_be_spent(r.w.device)};
+    r.s.arena = ev_arena_new();
+    r.s.share = share;
+    r.s.forms = share;
+    new_counts(&r.s);
+    ev_status status = ev_relay_run(&relay, err);
+    ev_str_append_n(out, ev_str_text(&r.text), r.text.length);
+    ev_str_free(&r.text);
+    free_counts(&r.s);
+    ev_arena_free(r.s.arena);
+    return status;
+}
+
+static void add_rows(json_t *rows, json_t *more) {
+    const char *name = NULL;
+    json_t *row = NULL, *number = NULL;
+    size_t i = 0;
+    json_object_foreach(more, name, row) {
+        if (json_object_get(rows, name) == NULL) {
+            (void)json_object_set(rows, name, row);
+            continue;
+        }
+        json_array_foreach(row, i, number) {
+            add_to(json_array_get(json_object_get(rows, name), i), json_integer_value(number));
+        }
+    }
+}
+
+static void add_tensor(json_t *all, json_t *more) {
+    if (json_object_size(all) == 0) {
+        (void)json_object_update(all, more);
+        return;
+    }
+    add_to(json_object_get(all, "forms"), json_integer_value(json_object_get(more, "forms")));
+    (void)json_array_extend(json_object_get(all, "differed"), json_object_get(more, "differed"));
+    (void)json_array_extend(json_object_get(all, "refused"), json_object_get(more, "refused"));
+}
+
+static void add_session(session *all, const session *one) {
+    const char *reason = NULL;
+    json_t *number = NULL;
+    all->values += one->values;
+    all->plans += one->plans;
+    all->differed += one->differed;
+    all->refused += one->refused;
+    all->traps += one->traps;
+    all->unfinished += one->unfinished;
+    add_rows(all->rows, one->rows);
+    add_tensor(all->tensor, one->tensor);
+    (void)json_array_extend(all->told, one->told);
+    while (json_array_size(all->told) > MOST_TOLD)
+        (void)json_array_remove(all->told, json_array_size(all->told) - 1);
+    json_object_foreach(one->faults, reason, number) {
+        add_count(all->faults, reason, json_integer_value(number));
+    }
+    (void)json_object_update(all->on, one->on);
+}
+
+static ev_status take_share(void *context, const ev_str *out, ev_error *err) {
+    run_of *r = context;
+    session one = {.rows = NULL};
+    int code = 0;
+    EV_TRY(read_state(&one, out, &code, err));
+    add_session(&r->s, &one);
+    r->exit_code = code > r->exit_code ? code : r->exit_code;
+    free_counts(&one);
+    return EV_OK;
 }
 
 static ev_status run_words(run_of *r, ev_error *err) {
     session *s = &r->s;
-    const ev_relay relay = {
-        .context = r, .run = run_leg, .take = take_leg, .apart = device_may_be_spent(r->w.device)};
-    *s = (session){.arena = ev_arena_new(),
-                   .rows = json_object(),
-                   .told = json_array(),
-                   .tensor = json_object()};
+    const shares all = {
+        .context = r, .count = process_count(&r->w), .work = work_share, .take = take_share};
+    *s = (session){.shares = all.count};
+    new_counts(s);
     s->until = r->w.seconds > 0 ? ev_clock_now() + r->w.seconds : 0;
     ev_status status = ev_lines_open(r->w.rows, &s->lines, err);
     if (status == EV_OK)
-        status = ev_relay_run(&relay, err);
-    if (status == EV_OK)
-        (void)puts(ev_str_text(&r->text));
+        status = shares_run(&all, err);
+    s->differed += json_array_size(json_object_get(s->tensor, "differed"));
+    if (r->exit_code == 0)
+        r->exit_code = s->differed > 0 || s->plans == 0;
+    ev_error ignored;
+    if (json_object_size(s->on) > 0) /* a share has a result */
+        (void)print(s, &ignored);
     ev_lines_close(s->lines);
-    json_decref(s->rows);
-    json_decref(s->told);
-    json_decref(s->tensor);
-    ev_arena_free(s->arena);
-    ev_str_free(&r->text);
+    free_counts(s);
     return status;
 }
 

@@ -68,6 +68,8 @@ def agree(folder):
     elif goldens:
         words.append("%d rows of the table: %d launches, %d differ, %d refused" % (
             goldens["rows"], goldens["plans"], goldens["differed"], goldens["refused"]))
+        if goldens["known"]:
+            words.append("%d differ by known faults of ptxas" % sum(goldens["known"].values()))
         if goldens.get("tensor"):
             tensor = goldens["tensor"]
             words.append("%d matrix instructions: %d differ, %d refused" % (

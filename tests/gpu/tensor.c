@@ -61,11 +61,11 @@ static ev_status compare(device *d, device *vm, const tensor_kernel *t, ev_lines
 }
 
 static ev_status compare_rest(device *d, device *vm, ev_lines *lines, tensor_kernel *t, json_t *all,
-                              size_t *next, ev_error *err) {
+                              size_t *next, size_t step, ev_error *err) {
     json_t *forms = json_object_get(all, "forms");
     ev_status status = EV_OK;
     for (; *next < tensor_count() && status == EV_OK && !ev_stop_asked() && !device_is_spent(d);
-         (*next)++) {
+         *next += step) {
         tensor_make(*next, t);
         if (t->sm <= device_properties_of(d)->sm) {
             status = compare(d, vm, t, lines, all, err);
@@ -77,11 +77,11 @@ static ev_status compare_rest(device *d, device *vm, ev_lines *lines, tensor_ker
 }
 
 ev_status tensor_compare(device *d, device *vm, ev_lines *lines, json_t *all, size_t *next,
-                         ev_error *err) {
+                         size_t step, ev_error *err) {
     tensor_kernel *t = malloc(sizeof *t);
     if (t == NULL)
         return ev_fail_memory(err, sizeof *t);
-    ev_status status = compare_rest(d, vm, lines, t, all, next, err);
+    ev_status status = compare_rest(d, vm, lines, t, all, next, step, err);
     free(t);
     return status;
 }

@@ -24,11 +24,12 @@ typedef struct tensor_kernel {
 size_t tensor_count(void);
 /* The caller frees out->ptx. */
 void tensor_make(size_t index, tensor_kernel *k);
-/* Goes on from kernel *next, adding to `all`, {"forms", "differed", "refused"}, the latter two as
- * lists of instructions; those that the device's generation does not have are left out, and those
- * after a stop (base/stop.h) or after a fault that left the device spent. Each is added to `lines`.
+/* Goes on with every step-th kernel from *next, adding to `all`, {"forms", "differed", "refused"},
+ * the latter two as lists of instructions; those that the device's generation does not have are
+ * left out, and those after a stop (base/stop.h) or after a fault that left the device spent. Each
+ * is added to `lines`.
  */
 ev_status tensor_compare(device *d, device *vm, ev_lines *lines, json_t *all, size_t *next,
-                         ev_error *err) EV_CHECKED;
+                         size_t step, ev_error *err) EV_CHECKED;
 
 #endif

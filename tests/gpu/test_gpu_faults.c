@@ -167,25 +167,46 @@ static void calibrate_ends(void **state) {
 
 /* ---- goldens ---- */
 
-static ev_proc_result goldens(const char *families) {
+static ev_proc_result goldens(unsigned processes, const char *families) {
     char line[200];
-    (void)snprintf(line, sizeof line, "%s/tests/goldens cuda:0 %s", EVOKE_BINARY_DIR, families);
+    (void)snprintf(line, sizeof line, "%s/tests/goldens cuda:0 --processes %u %s", EVOKE_BINARY_DIR,
+                   processes, families);
     return cli_shell(line);
+}
+
+static void same_but_for_faults(const json_t *json, const json_t *whole, size_t faults) {
+    static const char *const same[] = {"plans", "rows", "refused", "left_out", "unfinished"};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        assert_true(json_equal(json_object_get(json, same[i]), json_object_get(whole, same[i])));
+    assert_int_equal(json_integer_value(json_object_get(json, "differed")), faults);
+    const json_t *told = json_object_get(json, "told");
+    assert_int_equal(json_array_size(told), faults);
+    for (size_t i = 0; i < faults; i++)
+        names_fault(text_of(json_array_get(told, i), "how"), "CUDA_ERROR_ILLEGAL_ADDRESS");
 }
 
 static void goldens_end(void **state) {
     (void)state;
-    static const char *const same[] = {"plans", "rows", "refused", "left_out", "unfinished"};
-    json_t *whole = cli_json(goldens("logic atomic"), 0);
+    json_t *whole = cli_json(goldens(1, "logic atomic"), 0);
     inject(20, "address", 1);
-    json_t *json = cli_json(goldens("logic atomic"), 1);
+    json_t *json = cli_json(goldens(1, "logic atomic"), 1);
     assert_true(end_injection());
-    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
-        assert_true(json_equal(json_object_get(json, same[i]), json_object_get(whole, same[i])));
-    assert_int_equal(json_integer_value(json_object_get(json, "differed")), 1);
-    const json_t *told = json_object_get(json, "told");
-    assert_int_equal(json_array_size(told), 1);
-    names_fault(text_of(json_array_get(told, 0), "how"), "CUDA_ERROR_ILLEGAL_ADDRESS");
+    same_but_for_faults(json, whole, 1);
+    json_decref(json);
+    json_decref(whole);
+}
+
+/* Several processes do what one does, and a fault of each loses one golden. */
+static void goldens_shared(void **state) {
+    (void)state;
+    json_t *whole = cli_json(goldens(1, "logic atomic"), 0);
+    json_t *json = cli_json(goldens(3, "logic atomic"), 0);
+    assert_true(json_equal(json, whole));
+    json_decref(json);
+    (void)setenv("EVOKE_STANDIN_FAIL", "launch:5=address", 1);
+    json = cli_json(goldens(3, "logic atomic"), 1);
+    (void)unsetenv("EVOKE_STANDIN_FAIL");
+    same_but_for_faults(json, whole, 3);
     json_decref(json);
     json_decref(whole);
 }
@@ -194,7 +215,7 @@ static void goldens_end(void **state) {
 static void tensors_end(void **state) {
     (void)state;
     inject(100, "address", 1);
-    json_t *json = cli_json(goldens("--seconds 0.000001"), 1); /* it came to no golden */
+    json_t *json = cli_json(goldens(1, "--seconds 0.000001"), 1); /* it came to no golden */
     assert_true(end_injection());
     const json_t *tensor = json_object_get(json, "tensor");
     assert_int_equal(json_integer_value(json_object_get(tensor, "forms")), 146);
@@ -236,8 +257,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_ends),  cmocka_unit_test(check_gives_up),
         cmocka_unit_test(rank_ends),   cmocka_unit_test(calibrate_ends),
-        cmocka_unit_test(goldens_end), cmocka_unit_test(tensors_end),
-        cmocka_unit_test(tune_ends),
+        cmocka_unit_test(goldens_end), cmocka_unit_test(goldens_shared),
+        cmocka_unit_test(tensors_end), cmocka_unit_test(tune_ends),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

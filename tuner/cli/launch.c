@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -260,12 +261,21 @@ static ev_status set_geometry(ptx_launch *l, const cli_args *args, ev_error *err
     return EV_OK;
 }
 
+/* What a GPU would not do as this launch does. */
+static void warn_of_assembler(const ptx_launch *l) {
+    const char *what = "";
+    uint32_t line = vm_module_ptxas_fault(device_kernel_module(l->kernel), &what);
+    if (line > 0)
+        (void)fprintf(stderr, "evoke: %s:%u: %s\n", l->path, line, what);
+}
+
 static ev_status open_parts(ptx_launch *l, const cli_args *args, ev_error *err) {
     EV_TRY(ev_file_read(l->path, &l->ptx, &l->ptx_bytes, err));
     ev_status loaded = device_load(l->device, l->ptx, l->ptx_bytes, cli_text(args, CLI_OPT_ENTRY),
                                    &l->kernel, err);
     if (loaded != EV_OK)
         return ev_wrap(err, loaded, "%s", l->path);
+    warn_of_assembler(l);
     EV_TRY(set_params(l, args, err));
     return set_geometry(l, args, err);
 }

@@ -6,7 +6,8 @@
 #include "fitness/device/calibrate/calibrate.h"
 
 typedef enum probe_id {
-#define PROBE(id, key, figure, shape, values, results, beside, beside_results, sm, step, doc)      \
+#define PROBE(id, key, figure, shape, values, results, beside, beside_results, sm, step, code,     \
+              doc)                                                                                 \
     PROBE_##id,
 #include "fitness/device/calibrate/probes.def"
     PROBE_COUNT
@@ -35,7 +36,7 @@ typedef struct probe {
     const char *beside; /* name of the probe that knows the rest of the step; "-" */
     double beside_results;
     int sm;
-    const char *step, *doc;
+    const char *step, *code, *doc;
 } probe;
 
 extern const probe calibrate_probes[];

@@ -20,7 +20,8 @@ _Static_assert(sizeof calibrate_shapes / sizeof calibrate_shapes[0] == SHAPE_COU
                "one row a shape");
 
 const probe calibrate_probes[] = {
-#define PROBE(id, key, figure, shape, values, results, beside, beside_results, sm, step, doc)      \
+#define PROBE(id, key, figure, shape, values, results, beside, beside_results, sm, step, code,     \
+              doc)                                                                                 \
     {#id,                                                                                          \
      GPU_##key,                                                                                    \
      FIGURE_##figure,                                                                              \
@@ -31,6 +32,7 @@ const probe calibrate_probes[] = {
      beside_results,                                                                               \
      sm,                                                                                           \
      step,                                                                                         \
+     code,                                                                                         \
      doc},
 #include "fitness/device/calibrate/probes.def"
 };

@@ -9,6 +9,7 @@
 #define FITNESS_DEVICE_CUDA_CUDA_H
 
 #include "base/cuda/driver.h"
+#include "base/hash.h"
 #include "fitness/device/cuda/cuda_clock.h"
 #include "fitness/device/cuda/nvml.h"
 #include "fitness/device/cuda/ptxas.h"
@@ -33,6 +34,20 @@ typedef struct cuda_buffer {
     bool is_mirrored; /* `mirror` is valid: nothing has run since */
 } cuda_buffer;
 
+/* Machine code that ptxas made of a text. */
+typedef struct cuda_code {
+    ev_sha256 text;
+    ev_str cubin, log;
+    uint64_t used; /* number of the last use; 0: none is kept here */
+} cuda_code;
+
+#define CUDA_CODES 16
+
+typedef struct cuda_codes {
+    cuda_code of[CUDA_CODES];
+    uint64_t uses;
+} cuda_codes;
+
 struct cuda_device;
 
 /* Devices of one set of ranks; a single device is a group, too. Members on one GPU share a context.
@@ -56,6 +71,7 @@ typedef struct cuda_device {
     cu_driver cu;
     nvml *clocks;
     ptxas assembler;
+    cuda_codes codes;
     int version;    /* of the driver, 12040 for CUDA 12.4; 0: not known */
     int capability; /* of the GPU, 90; candidates are compiled for that of the properties */
     CUdevice ordinal;
@@ -129,6 +145,13 @@ void cuda_leave_group(cuda_device *c);
 void cuda_replace_contexts(cuda_device *c, vm_trap *fault);
 /* Marks the group as spent. */
 void cuda_give_up(const cuda_device *c);
+
+/* ---- machine code (cuda_code.c) ---- */
+/* As ptxas_run; what it made is kept for the next time, for the last CUDA_CODES texts. `cubin` and
+ * `log` are empty before. */
+ev_status cuda_code_get(cuda_codes *kept, const ptxas *p, const char *ptx, int sm, ev_str *cubin,
+                        ev_str *log, bool *deadly, ev_error *err) EV_CHECKED;
+void cuda_codes_free(cuda_codes *kept);
 
 /* ---- buffers (cuda_buffers.c) ---- */
 ev_status cuda_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const char *name,

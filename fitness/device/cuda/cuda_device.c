@@ -67,6 +67,7 @@ static void cuda_close(device *d) {
     free(c->buffers);
     c->buffers = NULL;
     c->room = 0;
+    cuda_codes_free(&c->codes);
     cuda_leave_group(c);
     if (!c->dead)
         cu_driver_close(&c->cu);

@@ -66,15 +66,15 @@ static ev_status text_for_driver(const cuda_device *c, const vm_module *module, 
 /* ---- machine code ---- */
 
 /* To own->cubin, which stays empty where there is no assembler or it does not take the text. */
-static ev_status assemble(const cuda_device *c, const char *ptx, cuda_kernel *own, jit_log *log,
+static ev_status assemble(cuda_device *c, const char *ptx, cuda_kernel *own, jit_log *log,
                           ev_error *err) {
     ev_str text = EV_STR_EMPTY;
     ev_error why;
     bool deadly = false;
     if (c->assembler.path[0] == '\0' || own->cubin.length > 0)
         return EV_OK;
-    ev_status status =
-        ptxas_run(&c->assembler, ptx, c->capability, &own->cubin, &text, &deadly, &why);
+    ev_status status = cuda_code_get(&c->codes, &c->assembler, ptx, c->capability, &own->cubin,
+                                     &text, &deadly, &why);
     (void)snprintf(log->info, sizeof log->info, "%s", ev_str_text(&text));
     ev_str_free(&text);
     if (status != EV_OK)

@@ -6,7 +6,8 @@
  *   bits 20..39  arrivals that the next phase expects
  *   bits 40..60  pending bytes in this phase (tx-count), signed
  *   bit 61       parity of this phase
- *   bit 63       set: marks a state among other numbers
+ *   bit 62       only in a state: of an arrival with .noComplete, so that its pending count is
+ * defined bit 63       set: marks a state among other numbers
  *
  * The state that an arrival returns is this word before the arrival. A phase ends when no arrival
  * and no byte is pending. Then the parity flips, and the waiting threads go on. For the race check,
@@ -131,10 +132,42 @@ static bool start_copies(vm_warp *w, const ptx_insn *ip, const vm_access *x, con
     return true;
 }
 
+/* What createpolicy makes. PTX calls the policy opaque; this is read off the code of ptxas 13.0,
+ * and programs pass such numbers as constants (0x12f0000000000000, evict_first). A GPU stops at
+ * others.
+ *
+ *   bits 60..63  1
+ *   bit 59       0: a share of all addresses, in sixteenths; 1: the addresses of a range
+ *   bits 57..58  priority: unchanged, first, last, normal
+ *   bit 56       priority of the others: unchanged, first
+ *   bits 52..55  the share, less one; of a range: the size of its granules
+ *   bits 37..50  of a range: its first granule and its granules */
+static bool is_policy(uint64_t policy) {
+    uint64_t of_range = ((1ull << 51) - 1) & ~((1ull << 37) - 1);
+    uint64_t free_bits =
+        0x1full << 52 | 3ull << 57 | (policy >> 59 & 1 ? of_range | 1ull << 59 : 0);
+    return (policy & ~free_bits) == 1ull << 60;
+}
+
+static bool check_policies(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uint32_t mask) {
+    for (uint32_t left = ip->c == PTX_NONE ? 0 : mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint64_t policy = CSLOT(uint64_t, ip->c)[i];
+        if (!is_policy(policy)) {
+            vm_trap_raise(w, ip, VM_TRAP_ILLEGAL_INSTRUCTION, i, NULL,
+                          "%#llx is no cache policy: pass what createpolicy gives, such as "
+                          "0x12f0000000000000 for evict_first",
+                          (unsigned long long)policy);
+            return false;
+        }
+    }
+    return true;
+}
+
 HANDLER(CPASYNC) {
     uint64_t space[32], from[32], offset = (uint64_t)(int64_t)(int32_t)ip->v[1];
     uint8_t limits[32];
-    if (!copy_limits(w, ip, regs, mask, limits))
+    if (!copy_limits(w, ip, regs, mask, limits) || !check_policies(w, ip, regs, mask))
         return stop_trap(w);
     /* Messages add the instruction's offset, which belongs to the destination, so it is subtracted
      * here. */
@@ -174,6 +207,7 @@ HANDLER(CPWAIT) {
 
 #define MB_MOST ((1u << 20) - 1) /* the largest value of a count */
 #define MB_MARK (1ull << 63)
+#define MB_COUNTED (1ull << 62)
 
 typedef struct mb_state {
     uint32_t pending, expected;
@@ -264,7 +298,7 @@ static bool mb_arrive(vm_warp *w, const ptx_insn *ip, uint8_t *regs, const vm_ac
         w->stamp = 0; /* this arrival does not order what the warp does later */
     mb_settle(w, b, word, s);
     if (ip->d != PTX_NONE)
-        SLOT(uint64_t, ip->d)[lane] = before;
+        SLOT(uint64_t, ip->d)[lane] = before | (partial ? MB_COUNTED : 0);
     return true;
 }
 
@@ -424,8 +458,12 @@ HANDLER(MBPENDING) {
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint64_t token = CSLOT(uint64_t, ip->a)[i];
-        if (!(token & MB_MARK)) {
-            mb_fault(w, ip, i, "a state that no arrival gave", (uint32_t)token);
+        if (!(token & MB_MARK) || !(token & MB_COUNTED)) {
+            mb_fault(w, ip, i,
+                     token & MB_MARK ? "a state whose arrival was without .noComplete: its pending "
+                                       "count is undefined"
+                                     : "a state that no arrival gave",
+                     (uint32_t)token);
             return stop_trap(w);
         }
         SLOT(uint32_t, ip->d)[i] = mb_unpack(token).pending;

@@ -55,20 +55,23 @@ static void test_properties(void **state) {
 }
 
 /* y[i] += x[i] for the first n elements; x is written with `how` 1, far away with `how` 2 */
-static const char ADD[] =
-    ".version 7.8\n.target sm_70\n.address_size 64\n"
-    ".visible .entry add(.param .u64 x, .param .u64 y, .param .u32 n, .param .u32 how)\n{\n"
-    ".reg .pred %p<4>;\n.reg .b32 %r<8>;\n.reg .b64 %rd<8>;\n"
-    "ld.param.u64 %rd1, [x];\nld.param.u64 %rd2, [y];\nld.param.u32 %r1, [n];\n"
-    "ld.param.u32 %r7, [how];\n"
-    "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmov.u32 %r4, %tid.x;\n"
-    "mad.lo.s32 %r5, %r2, %r3, %r4;\nsetp.ge.u32 %p1, %r5, %r1;\n@%p1 bra DONE;\n"
-    "mul.wide.u32 %rd3, %r5, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n"
-    "ld.global.u32 %r6, [%rd4];\nld.global.u32 %r2, [%rd5];\nadd.s32 %r6, %r6, %r2;\n"
-    "st.global.u32 [%rd5], %r6;\n"
-    "setp.eq.u32 %p2, %r7, 1;\n@%p2 st.global.u32 [%rd4], %r6;\n"
-    "setp.eq.u32 %p3, %r7, 2;\n@%p3 st.global.u32 [%rd5+1048576], %r6;\n"
-    "DONE:\nret;\n}\n";
+#define ADD_TEXT                                                                                   \
+    ".version 7.8\n.target sm_70\n.address_size 64\n"                                              \
+    ".visible .entry add(.param .u64 x, .param .u64 y, .param .u32 n, .param .u32 how)\n{\n"       \
+    ".reg .pred %p<4>;\n.reg .b32 %r<8>;\n.reg .b64 %rd<8>;\n"                                     \
+    "ld.param.u64 %rd1, [x];\nld.param.u64 %rd2, [y];\nld.param.u32 %r1, [n];\n"                   \
+    "ld.param.u32 %r7, [how];\n"                                                                   \
+    "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmov.u32 %r4, %tid.x;\n"                        \
+    "mad.lo.s32 %r5, %r2, %r3, %r4;\nsetp.ge.u32 %p1, %r5, %r1;\n@%p1 bra DONE;\n"                 \
+    "mul.wide.u32 %rd3, %r5, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n"           \
+    "ld.global.u32 %r6, [%rd4];\nld.global.u32 %r2, [%rd5];\nadd.s32 %r6, %r6, %r2;\n"             \
+    "st.global.u32 [%rd5], %r6;\n"                                                                 \
+    "setp.eq.u32 %p2, %r7, 1;\n@%p2 st.global.u32 [%rd4], %r6;\n"                                  \
+    "setp.eq.u32 %p3, %r7, 2;\n@%p3 st.global.u32 [%rd5+1048576], %r6;\n"                          \
+    "DONE:\nret;\n}\n"
+
+static const char ADD[] = ADD_TEXT;
+static const char OTHER[] = ADD_TEXT "// not yet assembled\n";
 
 #define COUNT 1000
 
@@ -488,6 +491,32 @@ static void test_cubin_refused(void **state) {
     tear_down(&s);
 }
 
+/* The same text again is not assembled again, as long as it is one of the last 16; one with another
+ * comment is another. */
+static void test_cubin_kept(void **state) {
+    (void)state;
+    fixture s;
+    write_script(TEN_SPILLED "cat\n");
+    set_up(&s, "cuda:0");
+    assert_int_equal(asked(), 1);
+    for (int i = 0; i < 17; i++) {
+        char text[4000];
+        device_kernel *k = NULL;
+        (void)snprintf(text, sizeof text, "%s// %d\n", ADD, i);
+        for (int times = 0; times < 3; times++) {
+            OK(device_load(s.d, text, strlen(text), NULL, &k, &err));
+            assert_int_equal(device_kernel_resources(k).spill_bytes, 40);
+            device_unload(k);
+        }
+        assert_int_equal(asked(), 1);
+    }
+    device_kernel *k = NULL;
+    OK(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err));
+    assert_int_equal(asked(), 1); /* its place was taken */
+    device_unload(k);
+    tear_down(&s);
+}
+
 /* Text that the assembler dies of is the candidate's fault: the driver, which would die of it in
  * this process, never gets it, and the assembler is asked for the next text. */
 static void test_cubin_dies(void **state) {
@@ -504,12 +533,12 @@ static void test_cubin_dies(void **state) {
         set_up(&s, "cuda:0");
         write_script(bodies[i]);
         inject("cuModuleLoadDataEx:0+=lost");
-        fails(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err), EV_BAD, words[i]);
+        fails(device_load(s.d, OTHER, strlen(OTHER), NULL, &k, &err), EV_BAD, words[i]);
         assert_non_null(strstr(err.text, script));
         assert_non_null(strstr(err.text, "name another ptxas in EVOKE_PTXAS"));
         inject("");
         write_script("cat\n");
-        OK(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err));
+        OK(device_load(s.d, OTHER, strlen(OTHER), NULL, &k, &err));
         assert_int_equal(asked(), 3);
         device_unload(k);
         tear_down(&s);
@@ -528,12 +557,13 @@ static void test_cubin_faults(void **state) {
     assert_int_equal(asked(), 1);
     write_script("exit 1\n");
     inject("cuModuleLoadDataEx:0+=jit");
-    fails(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err), EV_BAD, "CUDA_ERROR_INVALID_PTX");
+    fails(device_load(s.d, OTHER, strlen(OTHER), NULL, &k, &err), EV_BAD, "CUDA_ERROR_INVALID_PTX");
     inject("");
     write_script("sleep 60\n");
-    fails(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err), EV_BAD, "takes longer than 0.5 s");
+    fails(device_load(s.d, OTHER, strlen(OTHER), NULL, &k, &err), EV_BAD,
+          "takes longer than 0.5 s");
     write_script("cat\n");
-    OK(device_load(s.d, ADD, strlen(ADD), NULL, &k, &err));
+    OK(device_load(s.d, OTHER, strlen(OTHER), NULL, &k, &err));
     assert_int_equal(asked(), 3);
     device_unload(k);
     tear_down(&s);
@@ -643,10 +673,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_spent),
     };
     const struct CMUnitTest cubin[] = {
-        cmocka_unit_test(test_cubin),
-        cmocka_unit_test(test_cubin_refused),
-        cmocka_unit_test(test_cubin_dies),
-        cmocka_unit_test(test_cubin_faults),
+        cmocka_unit_test(test_cubin),      cmocka_unit_test(test_cubin_refused),
+        cmocka_unit_test(test_cubin_dies), cmocka_unit_test(test_cubin_faults),
+        cmocka_unit_test(test_cubin_kept),
     };
     const struct CMUnitTest lost[] = {cmocka_unit_test(test_lost)};
     const struct CMUnitTest timing[] = {cmocka_unit_test(test_lost_timing)};

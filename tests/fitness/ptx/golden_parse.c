@@ -49,6 +49,23 @@ static bool take(const char **at, const char *text) {
     return true;
 }
 
+static const golden_fault FAULTS[] = {
+#define GOLDEN_FAULT(name, guarded_only, reason) {name, reason, guarded_only},
+#include "tests/fitness/ptx/golden_faults.def"
+};
+
+static void parse_fault(reader *r, const char **at, golden_case *c) {
+    const char *from = *at;
+    size_t length = strcspn(from, " ;");
+    *at += length;
+    for (size_t i = 0; i < sizeof FAULTS / sizeof *FAULTS; i++) {
+        if (strlen(FAULTS[i].name) == length && strncmp(FAULTS[i].name, from, length) == 0)
+            c->fault = &FAULTS[i];
+    }
+    if (!c->fault)
+        fail(r, from, "a name of golden_faults.def");
+}
+
 static uint8_t width_of(size_t digits) {
     if (digits == 1)
         return 1;
@@ -185,6 +202,8 @@ static void parse_field(reader *r, const char **at, golden_case *c, bool after) 
         c->trap = ev_arena_strndup(r->arena, *at, length);
         c->shaped = true;
         *at += length;
+    } else if (take(at, "ptxas=")) {
+        parse_fault(r, at, c);
     } else {
         parse_register(r, at, c, after);
     }

@@ -18,9 +18,10 @@
  *
  * Beside registers: m=[..] fills the buffer whose address is %m (2 digits: a byte) and, on the
  * right, is what it holds afterwards (without it: what it held before); grid=2,1,1 block=4,2,1
- * dynamic=64 shape the launch; trap=NAME on the right: the launch ends so. Free for use are
- * %t0..%t7 (32 bits), %h0..%h3 (16), %w0..%w7 (64), %z0..%z3 (predicates). The entry's parameter
- * `bytes` is an array of the 16 bytes f0 f1 .. ff. */
+ * dynamic=64 shape the launch; trap=NAME on the right: the launch ends so; ptxas=NAME on the right:
+ * NVIDIA's assembler is known to break the PTX ISA here (golden_faults.def), so a GPU may differ.
+ * Free for use are %t0..%t7 (32 bits), %h0..%h3 (16), %w0..%w7 (64), %z0..%z3 (predicates). The
+ * entry's parameter `bytes` is an array of the 16 bytes f0 f1 .. ff. */
 #ifndef TESTS_FITNESS_PTX_GOLDEN_PARSE_H
 #define TESTS_FITNESS_PTX_GOLDEN_PARSE_H
 
@@ -59,14 +60,21 @@ typedef struct golden_operand {
     golden_value *values;
 } golden_operand;
 
+/* A known fault of NVIDIA's assembler: golden_faults.def. */
+typedef struct golden_fault {
+    const char *name, *reason;
+    bool guarded_only;
+} golden_fault;
+
 typedef struct golden_case {
     unsigned line;
     golden_operand in[GOLDEN_OPERANDS], out[GOLDEN_OPERANDS];
     size_t in_count, out_count;
     golden_operand memory, memory_after; /* count 0: none */
     uint32_t grid[3], block[3], dynamic;
-    bool shaped;      /* needs a launch of its own */
-    const char *trap; /* NULL: none */
+    bool shaped;               /* needs a launch of its own */
+    const char *trap;          /* NULL: none */
+    const golden_fault *fault; /* of NVIDIA's assembler; NULL: none is known */
 } golden_case;
 
 typedef struct golden_insn {

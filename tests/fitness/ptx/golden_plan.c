@@ -25,6 +25,11 @@ const golden_case *golden_case_of(const golden_plan *p, size_t lane) {
     return p->by_case ? &p->first[p->guarded ? lane / 2 : lane] : p->first;
 }
 
+const golden_fault *golden_fault_of(const golden_plan *p, size_t lane) {
+    const golden_fault *fault = golden_case_of(p, lane)->fault;
+    return fault && fault->guarded_only && !p->guarded ? NULL : fault;
+}
+
 const golden_value *golden_value_of(const golden_plan *p, const golden_slot *s, size_t lane,
                                     bool after) {
     const golden_case *c = golden_case_of(p, lane);

@@ -54,6 +54,8 @@ size_t golden_memory_bytes(const golden_operand *o);
 void golden_memory_fill(const golden_operand *o, uint8_t *to);
 
 const golden_case *golden_case_of(const golden_plan *p, size_t lane);
+/* Of NVIDIA's assembler, by which a GPU may differ in this lane; NULL: none is known. */
+const golden_fault *golden_fault_of(const golden_plan *p, size_t lane);
 /* NULL: the case gives none. */
 const golden_value *golden_value_of(const golden_plan *p, const golden_slot *s, size_t lane,
                                     bool after);

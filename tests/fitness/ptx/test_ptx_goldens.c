@@ -292,22 +292,109 @@ static bool tested_elsewhere(const ptx_op *op) {
     return ptx_shape_has(op->shape, PTX_SHAPE_TENSOR) || op->shape == PTX_S_MOVMATRIX;
 }
 
+static ev_status read_text(session *s, const char *text, golden_file *file, ev_error *err) {
+    char path[] = "/tmp/evoke_golden_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    assert_int_equal(close(fd), 0);
+    ev_arena_reset(s->arena);
+    ev_status status = golden_read(path, s->arena, file, err);
+    (void)unlink(path);
+    return status;
+}
+
+typedef struct fault_lanes {
+    size_t plans, excused[2]; /* without and with a guard */
+} fault_lanes;
+
+static void count_faults(void *context, golden_plan *p, bool is_sound) {
+    fault_lanes *f = context;
+    assert_true(is_sound);
+    f->plans++;
+    for (size_t lane = 0; lane < p->lanes; lane++)
+        f->excused[p->guarded] += golden_fault_of(p, lane) != NULL;
+}
+
+/* What is excused on a GPU: the lanes of the case that names the fault, and only where it is. */
+static void test_faults(void **state) {
+    golden_file file;
+    ev_error err = {0};
+    static const char text[] = "row SET\nset.eq.u32.u16 %d, %a, %b\n"
+                               "    a=0001 b=0001 -> d=ffffffff ptxas=guarded-set ; "
+                               "a=0001 b=0002 -> d=00000000\n"
+                               "row BFE\nbfe.u64 %d, %a, %b, %c\n"
+                               "    a=0000000000000087 b=00000100 c=00000108 -> "
+                               "d=0000000000000087 ptxas=wide-field\n";
+    assert_int_equal(read_text(*state, text, &file, &err), EV_OK);
+    static const size_t excused[][2] = {{0, 2}, {1, 2}};
+    for (size_t i = 0; i < 2; i++) {
+        fault_lanes f = {.plans = 0};
+        golden_each_plan(&file.insns[i], count_faults, &f);
+        assert_int_equal(f.plans, 2);
+        assert_int_equal(f.excused[0], excused[i][0]);
+        assert_int_equal(f.excused[1], excused[i][1]);
+    }
+    assert_int_equal(read_text(*state,
+                               "row SET\nset.eq.u32.u16 %d, %a, %b\n"
+                               "    a=0001 b=0001 -> d=ffffffff ptxas=anything\n",
+                               &file, &err),
+                     EV_BAD);
+    assert_non_null(strstr(err.text, ":3: found \"anything\"; expected a name of golden_faults"));
+}
+
+typedef struct warned {
+    unsigned guarded_sets, wrong;
+} warned;
+
+/* The loader warns of a guarded plan where the golden names the fault, and of nothing else. */
+static void compare_warning(void *context, golden_plan *p, bool is_sound) {
+    warned *n = context;
+    vm_module *m = NULL;
+    ev_error err = {0};
+    const char *what = "";
+    if (!is_sound || strncmp(p->insn->text, "set.", 4) != 0)
+        return;
+    char *text = golden_plan_text(p);
+    assert_int_equal(vm_module_load(text, strlen(text), "golden", &m, &err), EV_OK);
+    bool told = vm_module_ptxas_fault(m, &what) > 0;
+    if (told != (golden_fault_of(p, 0) != NULL)) {
+        print_error("%s%s: %s\n", p->guarded ? "@%guard " : "", p->insn->text, what);
+        n->wrong++;
+    }
+    assert_true(told == (*what != '\0'));
+    n->guarded_sets += told;
+    vm_module_free(m);
+    free(text);
+}
+
+static void test_assembler_warning(void **state) {
+    session *s = *state;
+    static const char *const paths[] = {"tests/fitness/ptx/goldens_compare.txt",
+                                        "tests/fitness/ptx/goldens_half.txt"};
+    warned n = {0};
+    for (size_t i = 0; i < 2; i++) {
+        golden_file file;
+        ev_error err = {0};
+        ev_arena_reset(s->arena);
+        assert_int_equal(golden_read(paths[i], s->arena, &file, &err), EV_OK);
+        for (size_t k = 0; k < file.count; k++)
+            golden_each_plan(&file.insns[k], compare_warning, &n);
+    }
+    assert_int_equal(n.wrong, 0);
+    assert_true(n.guarded_sets > 30);
+}
+
 /* A guarded setp with a sink is PTX, and ptxas dies of it: it is run here, and is no golden, which
  * other machines run too. */
 static void test_guarded_sink(void **state) {
     session *s = *state;
-    char path[] = "/tmp/evoke_golden_XXXXXX";
-    static const char text[] = "row SETP\nsetp.lt.s32 _|%q, %a, %b\n"
-                               "    a=ffffffff b=00000000 -> q=0 ; a=00000000 b=ffffffff -> q=1\n";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
-    assert_int_equal(close(fd), 0);
     golden_file file;
     ev_error err = {0};
-    ev_arena_reset(s->arena);
-    ev_status status = golden_read(path, s->arena, &file, &err);
-    (void)unlink(path);
-    assert_int_equal(status, EV_OK);
+    assert_int_equal(read_text(s,
+                               "row SETP\nsetp.lt.s32 _|%q, %a, %b\n"
+                               "    a=ffffffff b=00000000 -> q=0 ; a=00000000 b=ffffffff -> q=1\n",
+                               &file, &err),
+                     EV_OK);
     unsigned failures = s->failures, values = s->values;
     golden_each_plan(&file.insns[0], on_plan, s);
     assert_int_equal(s->failures - failures, 0);
@@ -375,6 +462,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define FAMILY_ROW(name) cmocka_unit_test(test_##name),
         FAMILIES(FAMILY_ROW) cmocka_unit_test(test_guarded_sink),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_assembler_warning),
         cmocka_unit_test(test_every_row),
     };
     return cmocka_run_group_tests(tests, session_open, session_close);

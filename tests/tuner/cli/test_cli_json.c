@@ -142,6 +142,27 @@ static void tells_a_trap(void **state) {
     ev_proc_result_free(&r);
 }
 
+/* Where ptxas is known to break the PTX ISA, the launch is as the ISA says, and stderr says so. */
+static void warns_of_the_assembler(void **state) {
+    (void)state;
+    cli_write("set.ptx",
+              ".version 8.0\n.target sm_90\n.address_size 64\n"
+              ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %p; .reg .b16 %a; .reg .b32 %d; "
+              ".reg .pred %g;\nld.param.u64 %p, [p];\nmov.u16 %a, 3;\nmov.u32 %d, 7;\n"
+              "setp.ne.u16 %g, %a, 3;\n@%g set.eq.u32.u16 %d, %a, %a;\n"
+              "st.global.u32 [%p], %d;\nret;\n}\n");
+    ev_proc_result r = CLI_RUN("run", cli_path("set.ptx"), "--arg", "out:4");
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.out), "output 0: 07000000\n"));
+    assert_non_null(strstr(ev_str_text(&r.err), "set.ptx:11: ptxas 12.4 and 13.0 change"));
+    ev_proc_result_free(&r);
+    r = CLI_RUN("run", cli_path("add.ptx"), "--arg", "inout:0000803f", "--arg", "out:4", "--arg",
+                "u32:1");
+    cli_expect(&r, 0);
+    assert_string_equal(ev_str_text(&r.err), "");
+    ev_proc_result_free(&r);
+}
+
 /* Prints before it traps; the trap stands behind a tab and another statement. */
 static const char printing_ptx[] =
     ".version 8.5\n.target sm_90\n.address_size 64\n"
@@ -454,7 +475,7 @@ int main(void) {
         cmocka_unit_test(checks_a_task),       cmocka_unit_test(finds_a_regression),
         cmocka_unit_test(benches_compilation), cmocka_unit_test(benches_bundles),
         cmocka_unit_test(benches_the_machine), cmocka_unit_test(benches_parts_of_the_machine),
-        cmocka_unit_test(benches_the_search),
+        cmocka_unit_test(benches_the_search),  cmocka_unit_test(warns_of_the_assembler),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
