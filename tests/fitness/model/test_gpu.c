@@ -49,7 +49,7 @@ static void test_values(void **state) {
     assert_string_equal(h200->name, "NVIDIA H200 SXM 141GB");
     assert_int_equal(h200->sm, 90);
     assert_int_equal((int)gpu_get(h200, GPU_SM_COUNT), 132);
-    assert_int_equal((int)gpu_get(h200, GPU_DRAM_GBS), 3888);
+    assert_int_equal((int)gpu_get(h200, GPU_DRAM_GBS), 4554);
     /* Unknown ones are derived, and say so. */
     assert_float_equal(gpu_get(h100, GPU_DRAM_GBS), 0.9 * 3350, 1e-9);
     assert_true(strncmp(h100->numbers[GPU_DRAM_GBS].source, "derived: 0.9", 12) == 0);

@@ -432,7 +432,7 @@ static void test_registers(void **state) {
     double live = bound.spilled + 40;
     assert_true(live >= 80 && live <= heavy.occupancy.registers);
     assert_ratio("instructions of spills", bound.term_ns[MODEL_ISSUE], heavy.term_ns[MODEL_ISSUE],
-                 1 + bound.spilled / live * 2 / 8, 0.001);
+                 1 + bound.spilled / live * 2 / 4, 0.001);
     assert_true(bound.term_ns[MODEL_L1] > heavy.term_ns[MODEL_L1]);
     free(few);
     free(many);
