@@ -269,9 +269,10 @@ static void test_registers_hold_loads(void **state) {
 #define TURNS                                                                                      \
     TURN("%f2", "0")                                                                               \
     TURN("%f3", "256")                                                                             \
-    TURN("%f4", "512") TURN("%f5", "768") TURN("%f6", "1024") TURN("%f7", "1280")                  \
-        TURN("%f8", "1536") TURN("%f9", "1792") TURN("%f10", "2048") TURN("%f11", "2304")          \
-            TURN("%f12", "2560") TURN("%f13", "2816")
+    TURN("%f4", "512")                                                                             \
+    TURN("%f5", "768") TURN("%f6", "1024") TURN("%f7", "1280") TURN("%f8", "1536")                 \
+        TURN("%f9", "1792") TURN("%f10", "2048") TURN("%f11", "2304") TURN("%f12", "2560")         \
+            TURN("%f13", "2816")
     double many = chain_of(BOUND(".maxnreg 64\n") TURNS TAIL);
     double few = chain_of(BOUND(".maxnreg 16\n") TURNS TAIL);
     if (few < 1.2 * many)
