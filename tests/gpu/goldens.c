@@ -7,9 +7,11 @@
  * true. Exit codes: 0, 1 where something differed, 2 for wrong usage, 3 where the device failed or
  * a signal came.
  *
- * On a GPU most of the time is ptxas, once a golden. As many processes as there are processors
- * share the goldens, unless --processes gives their number; each has its own context. Where a GPU
- * differs by a known fault of ptxas (golden_faults.def), the golden counts as known. */
+ * On a GPU most of the time is ptxas, once a golden. As many processes as there are processors, 8
+ * at most, share the goldens, unless --processes gives a smaller number; each has its own context.
+ * A process that cannot open the device is tried again with fewer beside it (shares.h); FILE then
+ * may have launches twice. Where a GPU differs by a known fault of ptxas (golden_faults.def), the
+ * golden counts as known. */
 #include "base/file.h"
 #include "base/lines.h"
 #include "base/proc.h"
@@ -31,7 +33,7 @@
 #define FOLDER "tests/fitness/ptx"
 #define POISON 0xee
 #define MOST_TOLD 40
-#define MOST_PROCESSES 16
+#define MOST_PROCESSES 8
 
 typedef struct session {
     device *d;
@@ -433,9 +435,12 @@ static ev_status run_rest(session *s, const words *w, ev_error *err) {
 typedef struct run_of {
     words w;
     session s;
-    ev_str text;   /* the result of a share */
-    int exit_code; /* and the one that goes with it */
+    ev_str text;   /* the result of a share, or why the device was not opened */
+    bool unopened; /* the machine or the driver had no room for this process */
+    int exit_code; /* the one that goes with the result */
 } run_of;
+
+#define UNOPENED "!" /* begins a baton that says why the device was not opened; no JSON does */
 
 static void new_counts(session *s) {
     s->rows = json_object();
@@ -495,12 +500,18 @@ static ev_status run_leg(void *context, ev_str *baton, bool *again, ev_error *er
     run_of *r = context;
     session *s = &r->s;
     ev_error why = {0};
-    EV_TRY(device_open(r->w.device, &s->d, err));
+    ev_status status = device_open(r->w.device, &s->d, err);
+    if (status == EV_INFRA) {
+        ev_str_printf(baton, UNOPENED "%s", err->text);
+        return ev_str_status(baton, err);
+    }
+    if (status != EV_OK)
+        return status;
     const device_properties *p = device_properties_of(s->d);
     json_t *on = json_pack("{s:s, s:s, s:b, s:s}", "device", p->id, "name", p->name, "modelled",
                            p->modelled, "driver", p->driver);
     (void)json_object_update_new(s->on, on);
-    ev_status status = run_rest(s, &r->w, &why);
+    status = run_rest(s, &r->w, &why);
     *again = status == EV_OK && device_is_spent(s->d);
     /* a device that is lost leaves the results so far */
     if (status != EV_OK && (s->share == 0 || !ev_stop_asked()))
@@ -517,7 +528,8 @@ static ev_status take_leg(void *context, const ev_str *baton, bool again, ev_err
         free_counts(&r->s);
         return read_state(&r->s, baton, &code, err);
     }
-    ev_str_append_n(&r->text, ev_str_text(baton), baton->length);
+    r->unopened = strncmp(ev_str_text(baton), UNOPENED, 1) == 0;
+    ev_str_append(&r->text, ev_str_text(baton) + r->unopened);
     return ev_str_status(&r->text, err);
 }
 
@@ -530,7 +542,8 @@ static unsigned process_count(const words *w) {
     return (unsigned)(count < MOST_PROCESSES ? count : MOST_PROCESSES);
 }
 
-static ev_status work_share(void *context, unsigned share, ev_str *out, ev_error *err) {
+static ev_status work_share(void *context, unsigned share, ev_str *out, bool *again,
+                            ev_error *err) {
     run_of r = *(const run_of *)context;
     const ev_relay relay = {
         .context = &r, .run = run_leg, .take = take_leg, .apart = device_may_be_spent(r.w.device)};
@@ -539,7 +552,11 @@ static ev_status work_share(void *context, unsigned share, ev_str *out, ev_error
     r.s.forms = share;
     new_counts(&r.s);
     ev_status status = ev_relay_run(&relay, err);
-    ev_str_append_n(out, ev_str_text(&r.text), r.text.length);
+    *again = status == EV_OK && r.unopened;
+    if (*again)
+        status = ev_fail(err, EV_INFRA, "%s", ev_str_text(&r.text));
+    else
+        ev_str_append_n(out, ev_str_text(&r.text), r.text.length);
     ev_str_free(&r.text);
     free_counts(&r.s);
     ev_arena_free(r.s.arena);

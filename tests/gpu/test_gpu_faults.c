@@ -211,6 +211,30 @@ static void goldens_shared(void **state) {
     json_decref(whole);
 }
 
+/* The driver has no memory for the contexts of so many processes at once: the shares of those that
+ * got none are done by later ones, and no golden is lost. */
+static void goldens_crowded(void **state) {
+    (void)state;
+    json_t *whole = cli_json(goldens(1, "logic atomic"), 0);
+    (void)unlink(cli_path(ONCE));
+    (void)setenv("EVOKE_STANDIN_ONCE", cli_path(ONCE), 1);
+    (void)setenv("EVOKE_STANDIN_FAIL", "cuCtxCreate_v2:1=memory", 1);
+    json_t *json = cli_json(goldens(3, "logic atomic"), 0);
+    assert_true(end_injection());
+    assert_true(json_equal(json, whole));
+    json_decref(json);
+    json_decref(whole);
+    /* as it stays, there is an end, and the driver's word */
+    (void)setenv("EVOKE_STANDIN_FAIL", "cuCtxCreate_v2:1=memory", 1);
+    for (unsigned processes = 1; processes <= 3; processes += 2) {
+        ev_proc_result r = goldens(processes, "logic");
+        cli_expect(&r, 3);
+        names_fault(ev_str_text(&r.err), "CUDA_ERROR_OUT_OF_MEMORY");
+        ev_proc_result_free(&r);
+    }
+    (void)unsetenv("EVOKE_STANDIN_FAIL");
+}
+
 /* After the time for the others is over: the fault is that of a matrix instruction. */
 static void tensors_end(void **state) {
     (void)state;
@@ -255,10 +279,11 @@ static void tune_ends(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_ends),  cmocka_unit_test(check_gives_up),
-        cmocka_unit_test(rank_ends),   cmocka_unit_test(calibrate_ends),
-        cmocka_unit_test(goldens_end), cmocka_unit_test(goldens_shared),
-        cmocka_unit_test(tensors_end), cmocka_unit_test(tune_ends),
+        cmocka_unit_test(check_ends),      cmocka_unit_test(check_gives_up),
+        cmocka_unit_test(rank_ends),       cmocka_unit_test(calibrate_ends),
+        cmocka_unit_test(goldens_end),     cmocka_unit_test(goldens_shared),
+        cmocka_unit_test(tensors_end),     cmocka_unit_test(tune_ends),
+        cmocka_unit_test(goldens_crowded),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
