@@ -584,12 +584,15 @@ ev_status model_registers_fit(const vm_module *module, const model_insns *insns,
     flow f = flow_of(module, insns, entry);
     if (f.count == 0)
         return EV_OK;
+    int sm = vm_module_sm(module);
+    uint32_t cap = model_register_cap(entry, sm), full = at_full_occupancy(sm);
+    full = full < cap ? full : cap; /* as many cost nothing */
     size_t bytes = model_schedule_room(insns);
     fitter t = {.f = &f,
                 .rows = rows,
                 .options = *options,
                 .schedule = schedule,
-                .given = given,
+                .given = given > full ? given : full,
                 .room = malloc(bytes)};
     uint32_t *numbers = calloc(f.count, sizeof *numbers);
     bool is_there = t.room != NULL && numbers != NULL && flow_make(&f, numbers, &t.live);

@@ -19,8 +19,9 @@ typedef struct model_need {
 /* Of a module that is read already. Zeros: out of memory. */
 model_need model_registers_needed(const vm_module *module, const model_insns *insns,
                                   const vm_entry *entry);
-/* Where the blocks of `schedule` need more than `given` registers, loads move less far ahead: the
- * window of such a block is the longest in which the registers suffice. `options`, `rows`: those
+/* Where the blocks of `schedule` need more than `given` registers, and more than leave every warp a
+ * place on an SM, loads move less far ahead: the window of such a block is the longest in which the
+ * registers suffice. `options`, `rows`: those
  * that made the schedule. EV_INFRA: out of memory. */
 ev_status model_registers_fit(const vm_module *module, const model_insns *insns,
                               const vm_entry *entry, uint32_t given,

@@ -87,6 +87,16 @@ extern "C" __global__ void behind(PARAMETERS) {
         y[i * n + j] = x[i * n + j - 1] * 0.5f + w[j];
 }
 
+/* The same by columns, so that each turn waits for DRAM. */
+extern "C" __global__ void below(PARAMETERS) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i >= m)
+        return;
+    y[i] = w[0];
+    for (int j = 1; j < n; j++)
+        y[j * m + i] = x[(j - 1) * m + i] * 0.5f + w[j];
+}
+
 /* A recurrence: no sum. */
 extern "C" __global__ void recurrence(PARAMETERS) {
     int i = blockIdx.x * 32 + threadIdx.x;
