@@ -1,16 +1,29 @@
-/* evoke report: a page about a run. */
+/* evoke report: a page about a run or a bundle. */
 #include "tuner/cli/cmd.h"
 
 #include "base/file.h"
+#include "bundle/bundle.h"
 #include "tuner/report/report.h"
 
-ev_status cmd_report(cmd_context *c, ev_error *err) {
+/* The file or folder that the page is about: the operand, or --records. */
+static ev_status find_subject(const cmd_context *c, const char **path, ev_error *err) {
     const char *records = cli_text(c->args, CLI_OPT_RECORDS);
-    const char *out = cli_text(c->args, CLI_OPT_REPORT_OUT);
+    const char *operand = c->args->operand_count > 0 ? c->args->operands[0] : NULL;
+    if (operand != NULL && records != NULL)
+        return ev_fail(err, EV_BAD, "report takes %s or --records %s, not both", operand, records);
+    *path = operand != NULL ? operand : records;
+    if (*path == NULL || cli_text(c->args, CLI_OPT_REPORT_OUT) == NULL)
+        return ev_fail(err, EV_BAD, "report needs records or a bundle, and --out PAGE.html");
+    return EV_OK;
+}
+
+ev_status cmd_report(cmd_context *c, ev_error *err) {
+    const char *path = NULL, *out = cli_text(c->args, CLI_OPT_REPORT_OUT);
     ev_str page = EV_STR_EMPTY;
-    if (records == NULL || out == NULL)
-        return ev_fail(err, EV_BAD, "report needs --records FILE and --out PAGE.html");
-    ev_status status = report_records(records, &page, err);
+    EV_TRY(find_subject(c, &path, err));
+    ev_status status = ev_path_is_dir(path) || bundle_is_tar_name(path)
+                           ? report_bundle(path, &page, err)
+                           : report_records(path, &page, err);
     if (status == EV_OK)
         status = ev_file_write(out, ev_str_text(&page), page.length, err);
     if (status == EV_OK && cli_flag(c->args, CLI_OPT_JSON))

@@ -120,6 +120,10 @@ ev_status report_show_edits(const report_task *t, ev_str *out, ev_error *err) EV
 /* Appends a unified diff without the names of its sides, shortened. */
 void report_show_diff(const char *diff, ev_str *out);
 
+/* What the winner does, where its time goes, and its roofline, of a task that is open or whose
+ * `why` is set. EV_INFRA: memory, the device, or a process that builds. */
+ev_status report_show_winner(const report_task *t, ev_str *out, ev_error *err) EV_CHECKED;
+
 /* Appends text with the characters of HTML written as entities. */
 void report_escape(ev_str *out, const char *text);
 

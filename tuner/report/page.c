@@ -186,19 +186,22 @@ static void kernel_head(const report_task *t, ev_str *out) {
     }
 }
 
-/* A live page says what is in the records. */
-static ev_status show_winner(report_task *t, bool is_live, ev_str *out, ev_error *err) {
+ev_status report_show_winner(const report_task *t, ev_str *out, ev_error *err) {
     report_accounts accounts;
-    if (!is_live)
-        EV_TRY(report_task_open(t, err));
     EV_TRY(report_show_edits(t, out, err));
-    if (is_live)
-        return EV_OK;
     EV_TRY(report_account_read(t, &accounts, err));
     show_accounts(&accounts, out);
     EV_TRY(report_plot_roofline(t, out, err));
     ev_str_append(out, "</div>\n");
     return EV_OK;
+}
+
+/* A live page says what is in the records. */
+static ev_status show_winner(report_task *t, bool is_live, ev_str *out, ev_error *err) {
+    if (is_live)
+        return report_show_edits(t, out, err);
+    EV_TRY(report_task_open(t, err));
+    return report_show_winner(t, out, err);
 }
 
 static ev_status kernel_section(report_task *t, bool is_live, ev_str *out, ev_error *err) {

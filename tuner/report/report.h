@@ -1,4 +1,5 @@
-/* Report: one page of HTML about a run, from its records. The page needs no network. */
+/* Report: one page of HTML about a run, from its records, or about a bundle. The page needs no
+ * network. */
 #ifndef TUNER_REPORT_REPORT_H
 #define TUNER_REPORT_REPORT_H
 
@@ -11,6 +12,12 @@
 /* Appends the page of the records file at `path`. A task whose search has no winner yet is left
  * out. EV_BAD: there is no such file, it is no records file, or no task in it has a winner. */
 ev_status report_records(const char *path, ev_str *page, ev_error *err) EV_CHECKED;
+
+/* Appends the page of the bundle at `path`, a folder or a tar: what the page of its records has,
+ * but for the search, and the findings of evoke qualify. An oracle in C that the bundle brings is
+ * not built. EV_BAD: no bundle is there, or it has no tuned variant. EV_INFRA: memory, or the disk.
+ */
+ev_status report_bundle(const char *path, ev_str *page, ev_error *err) EV_CHECKED;
 
 /* How the run of a page stands. */
 typedef struct report_state {

@@ -170,6 +170,18 @@ static void launches(void **state) {
     cli_expect_error(CLI_RUN("run", cli_path("odd.ptx")), 2, ":6:");
 }
 
+static void reports(void **state) {
+    (void)state;
+    const char *page = cli_path("page.html");
+    cli_expect_error(CLI_RUN("report", "--out", page), 2, "needs records or a bundle");
+    cli_expect_error(CLI_RUN("report", "some.sqlite"), 2, "--out PAGE.html");
+    cli_expect_error(CLI_RUN("report", "a.tar", "--records", "b.sqlite", "--out", page), 2,
+                     "not both");
+    cli_expect_error(CLI_RUN("report", cli_folder(), "--out", page), 2, "manifest.json");
+    cli_expect_error(CLI_RUN("report", cli_path("no.tar"), "--out", page), 2, "no.tar");
+    cli_expect_error(CLI_RUN("report", cli_path("no.sqlite"), "--out", page), 2, "no.sqlite");
+}
+
 /* ---- outputs ---- */
 
 static void outputs_that_cannot_be_written(void **state) {
@@ -261,6 +273,7 @@ int main(void) {
         cmocka_unit_test(oracle_that_does_not_compile),
         cmocka_unit_test(devices),
         cmocka_unit_test(launches),
+        cmocka_unit_test(reports),
         cmocka_unit_test(outputs_that_cannot_be_written),
         cmocka_unit_test(full_disk),
         cmocka_unit_test(records_of_another_version),

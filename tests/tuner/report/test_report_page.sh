@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The report of a real run, while the run lasts and afterwards, in a real browser: no error, marks in
+# The report of a real run, while the run lasts and afterwards, and of its bundle, in a real browser: no error, marks in
 # every plot, tables that sort, no overflow on a narrow screen, reloading that ends. The parts that
 # need a browser are skipped where no Chromium is installed.
 set -euo pipefail
@@ -14,7 +14,7 @@ fail() {
 }
 
 "$EVOKE" tune examples/rmsnorm/task.json --evaluations 40 --seed 3 --workers 2 --no-structure \
-  --records "$scratch/run.sqlite" --report "$scratch/live.html" >/dev/null 2>"$scratch/tune.txt" &
+  --out "$scratch/bundle" --records "$scratch/run.sqlite" --report "$scratch/live.html" >/dev/null 2>"$scratch/tune.txt" &
 tune=$!
 while kill -0 "$tune" 2>/dev/null; do
   if [[ -e $scratch/live.html ]]; then
@@ -26,6 +26,7 @@ while kill -0 "$tune" 2>/dev/null; do
 done
 wait "$tune" || fail "evoke tune failed: $(cat "$scratch/tune.txt")"
 "$EVOKE" report --records "$scratch/run.sqlite" --out "$scratch/report.html"
+"$EVOKE" report "$scratch/bundle" --out "$scratch/bundle.html"
 grep -q 'location.reload' "$scratch/going.html" || fail "the page of the run does not reload itself"
 grep -q 'location.reload' "$scratch/live.html" && fail "the page reloads itself after the run"
 grep -q 'The run has ended: 40 evaluations' "$scratch/live.html" || fail "the page does not say that the run has ended"
@@ -34,6 +35,9 @@ grep -q '<pre class="diff"' "$scratch/live.html" || fail "no edit has its code"
 grep -q 'class="point tuned"' "$scratch/live.html" || fail "there is no roofline"
 (($(grep -c '<svg' "$scratch/live.html") == $(grep -c '<svg' "$scratch/report.html"))) ||
   fail "the last page of the run is not that of evoke report"
+grep -q '<pre class="diff"' "$scratch/bundle.html" || fail "no edit of the bundle has its code"
+grep -q 'class="point tuned"' "$scratch/bundle.html" || fail "the bundle's page has no roofline"
+grep -q 'The search<' "$scratch/bundle.html" && fail "the bundle's page has a search"
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
   echo "no Chromium is installed: the page was not looked at in a browser"
@@ -46,11 +50,14 @@ look() {
     --user-data-dir="$scratch/profile" --dump-dom "file://$2" 2>/dev/null
 }
 
-# The page with a script in front that keeps errors, and one behind that looks at the page.
-{
-  printf '%s\n' '<script>window.wrong=[];window.onerror=(m)=>window.wrong.push(m)</script>'
-  cat "$scratch/report.html"
-  cat <<'SCRIPT'
+# expect_page FILE PLOTS: the page with a script in front that keeps errors, and one behind that looks
+# at the page, narrow and wide.
+expect_page() {
+  local width found
+  {
+    printf '%s\n' '<script>window.wrong=[];window.onerror=(m)=>window.wrong.push(m)</script>'
+    cat "$1"
+    cat <<'SCRIPT'
 <script>
 const say=(k,v)=>{const p=document.createElement('p');p.textContent='FOUND '+k+'='+v;document.body.append(p)};
 const empty=[...document.querySelectorAll('svg')].filter(s=>!s.querySelector('path.best,path.dots,circle,rect'));
@@ -65,16 +72,19 @@ say('unlabelled',[...document.querySelectorAll('svg')].filter(s=>!s.querySelecto
 say('overflow',document.documentElement.scrollWidth>window.innerWidth);
 </script>
 SCRIPT
-} >"$scratch/looked.html"
+  } >"$scratch/looked.html"
 
-for width in 500 1300; do
-  look "$width" "$scratch/looked.html" >"$scratch/dom.txt"
-  found=$(grep -o 'FOUND [a-z]*=[^<]*' "$scratch/dom.txt" | sed 's/FOUND //' | tr '\n' ' ')
-  [[ $found == "plots=7 empty=0 sorted=true errors=0 unlabelled=0 overflow=false " ]] || {
-    echo "at $width pixels the page has: $found"
-    exit 1
-  }
-done
+  for width in 500 1300; do
+    look "$width" "$scratch/looked.html" >"$scratch/dom.txt"
+    found=$(grep -o 'FOUND [a-z]*=[^<]*' "$scratch/dom.txt" | sed 's/FOUND //' | tr '\n' ' ')
+    [[ $found == "plots=$2 empty=0 sorted=true errors=0 unlabelled=0 overflow=false " ]] || {
+      echo "at $width pixels the page $1 has: $found"
+      exit 1
+    }
+  done
+}
+expect_page "$scratch/report.html" 7
+expect_page "$scratch/bundle.html" 3
 
 # A page that nobody rewrites stands still after six reloads of the same stamp.
 look 900 "$scratch/going.html" >"$scratch/dom.txt"
