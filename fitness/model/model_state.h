@@ -102,11 +102,11 @@ struct model {
     uint64_t l1_bytes;                  /* a block's share of the L1 */
     uint64_t latency[MODEL_TERM_COUNT]; /* latency of a load from the L1, the L2 and DRAM */
     uint64_t lat_barrier, lat_peer, lat_network;
-    uint64_t
-        spread[L1_MOST_LINES + 1]; /* cycles that the last of so many lines comes later from DRAM */
-    model_links *links;            /* NULL: no peers */
-    uint8_t *polls;                /* by pc: 1 in a loop that may wait for a peer; NULL: no peers */
-    model_hot hot;                 /* allocated only if the kernel has atomics */
+    /* by number of lines: cycles that the last one comes later from DRAM than one alone */
+    uint64_t spread[L1_MOST_LINES + 1];
+    model_links *links; /* NULL: no peers */
+    uint8_t *polls;     /* by pc: 1 in a loop that may wait for a peer; NULL: no peers */
+    model_hot hot;      /* allocated only if the kernel has atomics */
     double l1_tag_cycles[L1_MOST_LINES + 1]; /* cycles of a request by its number of lines; at
                                                 least those of the unit */
     double l1_byte_cycles, shared_byte_cycles, lsu_cycles;

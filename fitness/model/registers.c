@@ -530,14 +530,11 @@ model_need model_registers_needed(const vm_module *module, const model_insns *in
 
 /* ---- a schedule that the registers suffice for ---- */
 
-/* The heaviest point of what lies between two pcs. */
-static uint32_t span_peak(const flow *f, uint32_t first, uint32_t end, const uint32_t *order,
+/* The heaviest point of what lies between two pcs, of which `b` is the first block. */
+static uint32_t span_peak(const flow *f, uint32_t b, uint32_t end, const uint32_t *order,
                           uint64_t *live) {
     uint32_t peak = 0;
-    for (uint32_t b = 0; b < f->block_count; b++) {
-        uint32_t at = f->blocks[b].first + f->first_pc;
-        if (at < first || at >= end)
-            continue;
+    for (; b < f->block_count && f->blocks[b].first + f->first_pc < end; b++) {
         uint32_t here = block_peak(f, b, order + f->first_pc, f->first_pc, live);
         peak = here > peak ? here : peak;
     }
@@ -549,32 +546,35 @@ typedef struct fitter {
     const model_rows *rows;
     model_schedule_options options;
     model_schedule *schedule;
-    uint32_t given;
+    uint32_t given, longest; /* registers; window of the schedule as it came */
+    uint32_t block;          /* of the flow: the first one that is not before the pcs */
     uint64_t *live;
     void *room;
 } fitter;
 
-/* Whether the registers suffice for the block of these pcs as it is ordered. */
-static bool fits(const fitter *t, uint32_t first, uint32_t end) {
-    return span_peak(t->f, first, end, t->schedule->order, t->live) <= t->given;
-}
-
-static void order_block(fitter *t, uint32_t first, uint32_t window) {
+/* Puts the block of these pcs in order, with that window; the registers it needs then. */
+static uint32_t order_block(fitter *t, uint32_t first, uint32_t end, uint32_t window) {
     t->options.window = window;
     model_schedule_block(&t->options, t->f->read, t->rows, first, t->room, t->schedule);
+    return span_peak(t->f, t->block, end, t->schedule->order, t->live);
 }
 
-/* Tries ever shorter windows. Where not even the order of the text needs few enough, what is above
- * is spilled, and the order is as it was. */
+/* Tries ever shorter windows. Where none needs few enough, the one that needs the fewest is taken,
+ * and what is above is spilled. */
 static void fit_block(fitter *t, uint32_t first, uint32_t end) {
     static const uint8_t windows[] = {48, 32, 24, 16, 12, 8, 6, 4, 2, 1};
-    uint32_t longest = t->options.window;
-    size_t i = 0;
-    for (; i < sizeof windows && !fits(t, first, end); i++)
-        order_block(t, first, windows[i]);
-    if (i == sizeof windows && !fits(t, first, end))
-        order_block(t, first, longest);
-    t->options.window = longest;
+    while (t->block < t->f->block_count && t->f->blocks[t->block].first + t->f->first_pc < first)
+        t->block++;
+    uint32_t needs = span_peak(t->f, t->block, end, t->schedule->order, t->live);
+    uint32_t fewest = needs, best = t->longest, last = t->longest;
+    for (size_t i = 0; i < sizeof windows && needs > t->given; i++) {
+        last = windows[i];
+        needs = order_block(t, first, end, last);
+        best = needs < fewest ? last : best;
+        fewest = needs < fewest ? needs : fewest;
+    }
+    if (best != last)
+        (void)order_block(t, first, end, best);
 }
 
 ev_status model_registers_fit(const vm_module *module, const model_insns *insns,
@@ -591,6 +591,7 @@ ev_status model_registers_fit(const vm_module *module, const model_insns *insns,
     fitter t = {.f = &f,
                 .rows = rows,
                 .options = *options,
+                .longest = options->window,
                 .schedule = schedule,
                 .given = given > full ? given : full,
                 .room = malloc(bytes)};

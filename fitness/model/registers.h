@@ -21,8 +21,8 @@ model_need model_registers_needed(const vm_module *module, const model_insns *in
                                   const vm_entry *entry);
 /* Where the blocks of `schedule` need more than `given` registers, and more than leave every warp a
  * place on an SM, loads move less far ahead: the window of such a block is the longest in which the
- * registers suffice. `options`, `rows`: those
- * that made the schedule. EV_INFRA: out of memory. */
+ * registers suffice, or the one that needs the fewest. `options`, `rows`: those that made the
+ * schedule. EV_INFRA: out of memory. */
 ev_status model_registers_fit(const vm_module *module, const model_insns *insns,
                               const vm_entry *entry, uint32_t given,
                               const model_schedule_options *options, const model_rows *rows,

@@ -203,7 +203,7 @@ static ev_status time_strides(model_rig *rig, const gpu *g, const rig_kernel *k,
 /* What a load costs when there are more of them: starting and first misses fall out. */
 static ev_status run_strides(model_rig *rig, const gpu *g, const rig_kernel *k, silicon_point *p,
                              ev_error *err) {
-    const uint32_t few = 4, many = 24;
+    const uint32_t few = 16, many = 64;
     double first = 0, second = 0;
     EV_TRY(time_strides(rig, g, k, p->stride, few, &first, err));
     EV_TRY(time_strides(rig, g, k, p->stride, many, &second, err));

@@ -6,8 +6,8 @@
  *   bits 20..39  arrivals that the next phase expects
  *   bits 40..60  pending bytes in this phase (tx-count), signed
  *   bit 61       parity of this phase
- *   bit 62       only in a state: of an arrival with .noComplete, so that its pending count is
- * defined bit 63       set: marks a state among other numbers
+ *   bit 62       only in a state: its arrival had .noComplete, and its pending count is defined
+ *   bit 63       set: marks a state among other numbers
  *
  * The state that an arrival returns is this word before the arrival. A phase ends when no arrival
  * and no byte is pending. Then the parity flips, and the waiting threads go on. For the race check,

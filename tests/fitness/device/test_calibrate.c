@@ -49,9 +49,7 @@ static size_t expect(const calibration *c, const gpu *truth) {
             continue;
         }
         measured++;
-        /* registers hold its chains' loads back, on an H200 as in the model */
-        double within = row->key == GPU_L1_BYTES_CLK ? 2 * WITHIN : WITHIN;
-        if (!(fabs(row->value / is - 1) <= within))
+        if (!(fabs(row->value / is - 1) <= WITHIN))
             fail_msg("%s %s: %g, the description has %g", truth->id, row->probe, row->value, is);
     }
     return measured;
