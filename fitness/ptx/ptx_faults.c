@@ -8,15 +8,15 @@
 #define NEWER "ptxas 13.0 changes the destination of this guarded "
 #define CURE " also where the guard is false, so a GPU differs from this machine; "
 
-/* Compared under the guard, into the destination, which is converted without the guard: -1 to 1.0,
- * or 16 bits to 32. */
+/* The comparison has the guard, and the conversion of its result does not: -1 to 1.0, or 16 bits to
+ * 32. */
 static bool is_converted_set(const ptx_insn *in, const char *name) {
     bool from_half = ptx_type_bits((ptx_type)in->t) == 16;
     bool whole = in->u == PTX_T_u32 || in->u == PTX_T_s32;
     return strcmp(name, "set") == 0 && (in->u == PTX_T_f32 || (from_half && whole));
 }
 
-/* The same from 16 bits to a half. */
+/* The same, and the result is a half. */
 static bool is_half_set(const ptx_insn *in, const char *name) {
     return strcmp(name, "set") == 0 && (in->u == PTX_T_f16 || in->u == PTX_T_bf16);
 }

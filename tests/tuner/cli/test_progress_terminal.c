@@ -2,6 +2,7 @@
  * one line a kernel, and a clean line at the end. */
 #include "tuner/cli/progress.h"
 
+#include <poll.h>
 #include <pty.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,12 +42,18 @@ static void set_columns(unsigned short columns) {
     assert_int_equal(ioctl(screen, TIOCSWINSZ, &size), 0);
 }
 
-/* What was drawn since the last call. */
+/* What was drawn since the last call. The system hands a terminal's output on in parts. */
 static const char *drawn(void) {
     static char text[4096];
-    ssize_t got = read(screen, text, sizeof text - 1);
-    assert_true(got > 0);
-    text[got] = '\0';
+    struct pollfd more = {.fd = screen, .events = POLLIN};
+    size_t length = 0;
+    while (length < sizeof text - 1 && poll(&more, 1, length == 0 ? 5000 : 100) > 0) {
+        ssize_t got = read(screen, text + length, sizeof text - 1 - length);
+        assert_true(got > 0);
+        length += (size_t)got;
+    }
+    assert_true(length > 0);
+    text[length] = '\0';
     return text;
 }
 
