@@ -1,9 +1,8 @@
 /* The gates on the device cuda:0, which is the stand-in's: nothing gets there before the twin in
- * the virtual machine passed it, faults of the driver stop a candidate at the gate where they
- * happen and leave the next one alone, and `evoke check` goes the same way. */
+ * the virtual machine passed it, and faults of the driver stop a candidate at the gate where they
+ * happen and leave the next one alone. */
 #include "base/file.h"
 #include "fitness/gates/fitness_impl.h"
-#include "tests/cli_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -220,60 +219,8 @@ static void test_faults(void **state) {
     close_bench(&b);
 }
 
-static void test_check_command(void **state) {
-    (void)state;
-    json_t *json =
-        cli_json(CLI_RUN("check", cli_path("task.json"), "--device", "cuda:0", "--json"), 0);
-    const json_t *rows = json_object_get(json, "rows");
-    assert_int_equal(json_array_size(rows), 6);
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        assert_string_equal(json_string_value(json_object_get(row, "device")), "cuda:0");
-        assert_string_equal(json_string_value(json_object_get(row, "verdict")), "pass");
-        const json_t *kind = json_object_get(row, "time_kind");
-        assert_true(kind == NULL || strcmp(json_string_value(kind), "modelled") == 0);
-    }
-    json_decref(json);
-    ev_proc_result r = CLI_RUN("devices");
-    cli_expect(&r, 0);
-    assert_non_null(strstr(ev_str_text(&r.out), "cuda:0"));
-    ev_proc_result_free(&r);
-    r = cli_shell("EVOKE_STANDIN= $EVOKE check --device cuda:0 ar_adam");
-    cli_expect_error(r, 3, "CUDA_ERROR_NO_DEVICE");
-    r = cli_shell("LD_LIBRARY_PATH=/nowhere $EVOKE check --device cuda:9 ar_adam");
-    assert_true(r.exit_code == 3 || r.exit_code == 2); /* 2: this machine has a driver */
-    ev_proc_result_free(&r);
-}
-
-/* A whole search, its winner and its bundle; times of the stand-in are nowhere called measured. */
-static void test_tune_command(void **state) {
-    (void)state;
-    json_t *json = cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0", "--bold",
-                                    "--evaluations", "40", "--workers", "2", "--out",
-                                    cli_path("bundle"), "--json"),
-                            0);
-    const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
-    assert_string_equal(json_string_value(json_object_get(row, "device")), "cuda:0");
-    assert_string_equal(json_string_value(json_object_get(row, "time_kind")), "modelled");
-    assert_true(json_is_true(json_object_get(row, "promoted")));
-    json_decref(json);
-    char *text = cli_read("bundle/manifest.json");
-    json_t *manifest = json_loads(text, 0, NULL);
-    const json_t *kernel = json_array_get(json_object_get(manifest, "kernels"), 0);
-    const json_t *variant = json_array_get(json_object_get(kernel, "variants"), 0);
-    assert_string_equal(json_string_value(json_object_get(variant, "time_kind")), "modelled");
-    const json_t *id = json_object_get(json_object_get(variant, "gpu"), "id");
-    assert_string_equal(json_string_value(id), "h200");
-    json_decref(manifest);
-    free(text);
-    cli_expect_error(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:7"), 2,
-                     "the driver has 1");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_check_command),
-        cmocka_unit_test(test_tune_command),
         cmocka_unit_test(test_twin_first),
         cmocka_unit_test(test_twin_knows_the_plan),
         cmocka_unit_test(test_good),
@@ -281,5 +228,5 @@ int main(void) {
         cmocka_unit_test(test_fault_when_timed),
         cmocka_unit_test(test_faults), /* loses the device: the last */
     };
-    return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,69 @@
+/* `evoke check` and `evoke tune` on the device cuda:0, which is the stand-in's. */
+#include "tests/cli_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+static void test_check_command(void **state) {
+    (void)state;
+    json_t *json =
+        cli_json(CLI_RUN("check", cli_path("task.json"), "--device", "cuda:0", "--json"), 0);
+    const json_t *rows = json_object_get(json, "rows");
+    assert_int_equal(json_array_size(rows), 6);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        assert_string_equal(json_string_value(json_object_get(row, "device")), "cuda:0");
+        assert_string_equal(json_string_value(json_object_get(row, "verdict")), "pass");
+        const json_t *kind = json_object_get(row, "time_kind");
+        assert_true(kind == NULL || strcmp(json_string_value(kind), "modelled") == 0);
+    }
+    json_decref(json);
+    ev_proc_result r = CLI_RUN("devices");
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.out), "cuda:0"));
+    ev_proc_result_free(&r);
+    r = cli_shell("EVOKE_STANDIN= $EVOKE check --device cuda:0 ar_adam");
+    cli_expect_error(r, 3, "CUDA_ERROR_NO_DEVICE");
+    r = cli_shell("LD_LIBRARY_PATH=/nowhere $EVOKE check --device cuda:9 ar_adam");
+    assert_true(r.exit_code == 3 || r.exit_code == 2); /* 2: this machine has a driver */
+    ev_proc_result_free(&r);
+}
+
+/* A whole search, its winner and its bundle; times of the stand-in are nowhere called measured. */
+static void test_tune_command(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0", "--bold",
+                                    "--evaluations", "40", "--workers", "2", "--out",
+                                    cli_path("bundle"), "--json"),
+                            0);
+    const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_string_equal(json_string_value(json_object_get(row, "device")), "cuda:0");
+    assert_string_equal(json_string_value(json_object_get(row, "time_kind")), "modelled");
+    assert_true(json_is_true(json_object_get(row, "promoted")));
+    json_decref(json);
+    char *text = cli_read("bundle/manifest.json");
+    json_t *manifest = json_loads(text, 0, NULL);
+    const json_t *kernel = json_array_get(json_object_get(manifest, "kernels"), 0);
+    const json_t *variant = json_array_get(json_object_get(kernel, "variants"), 0);
+    assert_string_equal(json_string_value(json_object_get(variant, "time_kind")), "modelled");
+    const json_t *id = json_object_get(json_object_get(variant, "gpu"), "id");
+    assert_string_equal(json_string_value(id), "h200");
+    json_decref(manifest);
+    free(text);
+    cli_expect_error(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:7"), 2,
+                     "the driver has 1");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_check_command),
+        cmocka_unit_test(test_tune_command),
+    };
+    return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
+}
