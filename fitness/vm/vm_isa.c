@@ -9,11 +9,15 @@ typedef struct isa_row {
 
 static const isa_row isas[VM_ISA_COUNT] = {
     [VM_ISA_BASELINE] = {"baseline", vm_find_handler_baseline, vm_run_set_baseline},
+#ifndef EVOKE_VM_BASELINE_ALONE /* the build has no other copy */
     [VM_ISA_AVX2] = {"avx2", vm_find_handler_avx2, vm_run_set_avx2},
     [VM_ISA_AVX512] = {"avx512", vm_find_handler_avx512, vm_run_set_avx512},
+#endif
 };
 
 bool vm_isa_supported(unsigned isa) {
+    if (!isas[isa].find)
+        return false;
     __builtin_cpu_init();
     bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
               __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
