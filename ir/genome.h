@@ -121,6 +121,18 @@ void ir_genome_idle_parts(const ir_genome *genome, uint32_t parts[3]);
 /* A copy without local edits in which one structural edit, drawn at random, has another option or
  * form. The genome has a prefix. NULL: that edit has no other, or memory ran out. */
 ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);
+/* The number of structural edits that open: that divide the work, stage tiles or write out turns,
+ * and so make places for other edits, where the rest (loads ahead, numbers of threads, copies for
+ * some arguments) only finish what is there. */
+size_t ir_genome_opening_count(const ir_genome *genome);
+bool ir_edit_opens(ir_edit_kind kind); /* of a structural edit */
+/* A hash of the kinds and places of the structural edits that open, in any order: what has it in
+ * common differs in options, forms, macros and edits that finish alone. */
+uint64_t ir_genome_outline(const ir_genome *genome);
+/* The next neighbour of a genome: a copy without local edits in which one structural edit has the
+ * next option, the one before, or another form of the same option. All steps of options come before
+ * the forms. *at counts what was tried, from 0. NULL: no neighbour is left, or memory ran out. */
+ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at);
 /* A copy without local edits in which one structural edit, drawn at random, stands at another place
  * of the prefix, which has two edits at least. NULL: memory ran out. */
 ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng);

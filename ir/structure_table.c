@@ -80,22 +80,27 @@ static size_t draw_way(const ir_structure_row *row, const ir_edit *now, ev_pcg *
     return step == 1 ? (way + forms) % ways : (way + ways - forms) % ways;
 }
 
+/* The edit made in another way, if the genome has no such edit yet. False: it has, or memory ran
+ * out. */
+static bool make_way(const ir_genome *genome, const ir_edit *edit, size_t way, ir_edit *out) {
+    ir_edit other = {.kind = edit->kind, .anchor = edit->anchor};
+    ir_structure_set_way(ir_structure_row_of(edit->kind), way, &other);
+    if (other.form == IR_FORM_EQUAL) /* a value of the timed cases, which are not known here */
+        return false;
+    if (!ir_edit_seal(&other) || ir_genome_holds(genome, &other.key))
+        return false;
+    *out = other;
+    return true;
+}
+
 /* The edit with another option or form, one that the genome does not have yet. False: there is no
  * other, or no memory. */
 static bool change_way(const ir_genome *genome, const ir_edit *edit, ev_pcg *rng, ir_edit *out) {
     const ir_structure_row *row = ir_structure_row_of(edit->kind);
     size_t ways = ir_structure_ways(row), from = draw_way(row, edit, rng);
     for (size_t i = 0; i < ways; i++) {
-        ir_edit other = {.kind = edit->kind, .anchor = edit->anchor};
-        ir_structure_set_way(row, (from + i) % ways, &other);
-        if (other.form == IR_FORM_EQUAL) /* a value of the timed cases, which are not known here */
-            continue;
-        if (!ir_edit_seal(&other))
-            return false;
-        if (ir_genome_holds(genome, &other.key))
-            continue;
-        *out = other;
-        return true;
+        if (make_way(genome, edit, (from + i) % ways, out))
+            return true;
     }
     return false;
 }
@@ -130,13 +135,9 @@ void ir_genome_idle_parts(const ir_genome *genome, uint32_t parts[3]) {
     }
 }
 
-ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng) {
+/* The skeleton with another edit at place `at` of its prefix. NULL: out of memory. */
+static ir_genome *exchange(const ir_genome *genome, size_t at, ir_edit other) {
     size_t count = ir_genome_prefix_count(genome);
-    ir_edit other;
-    assert(count > 0);
-    size_t at = ev_pcg_below(rng, (uint32_t)count);
-    if (!change_way(genome, ir_genome_edit(genome, at), rng, &other))
-        return NULL;
     /* the skeleton without its edits from `at` on, then the changed edit, then those behind it */
     ir_genome *child = ir_genome_without(genome, at, ir_genome_edit_count(genome));
     bool ok = child && ir_genome_append(child, other);
@@ -148,6 +149,77 @@ ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng) {
         return child;
     ir_genome_free(child);
     return NULL;
+}
+
+ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng) {
+    size_t count = ir_genome_prefix_count(genome);
+    ir_edit other;
+    assert(count > 0);
+    size_t at = ev_pcg_below(rng, (uint32_t)count);
+    if (!change_way(genome, ir_genome_edit(genome, at), rng, &other))
+        return NULL;
+    return exchange(genome, at, other);
+}
+
+/* One step from the edit's way: 0 and 1 to the next option and the one before, then to each form.
+ * The number of ways: there is none. */
+static size_t step_way(const ir_edit *edit, size_t step) {
+    const ir_structure_row *row = ir_structure_row_of(edit->kind);
+    size_t ways = ir_structure_ways(row), forms = row->form_count, way = way_of(row, edit);
+    if (way == ways || (step == 1 && way < forms) || step >= 2 + forms)
+        return ways;
+    if (step >= 2)
+        return way / forms * forms + (step - 2);
+    return step == 0 ? (way + forms < ways ? way + forms : ways) : way - forms;
+}
+
+ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at) {
+    size_t count = ir_genome_prefix_count(genome);
+    for (; *at < count * (2 + IR_FORM_COUNT); (*at)++) {
+        const ir_edit *edit = ir_genome_edit(genome, *at % count);
+        size_t way = step_way(edit, *at / count);
+        ir_edit other;
+        if (way == ir_structure_ways(ir_structure_row_of(edit->kind)) ||
+            !make_way(genome, edit, way, &other))
+            continue;
+        return exchange(genome, (*at)++ % count, other);
+    }
+    return NULL;
+}
+
+bool ir_edit_opens(ir_edit_kind kind) {
+    switch (ir_structure_row_of(kind)->phase) {
+    case IR_PHASE_DIVIDE:
+    case IR_PHASE_STAGE:
+    case IR_PHASE_UNROLL:
+    case IR_PHASE_WRITE_OUT:
+        return true;
+    case IR_PHASE_MOVE:
+    case IR_PHASE_LAYOUT:
+    case IR_PHASE_COPY:
+    case IR_PHASE_PIPELINE:
+    case IR_PHASE_RELABEL:
+        break;
+    }
+    return false;
+}
+
+size_t ir_genome_opening_count(const ir_genome *genome) {
+    size_t count = 0;
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
+        count += ir_edit_opens(ir_genome_edit_kind(genome, i));
+    return count;
+}
+
+uint64_t ir_genome_outline(const ir_genome *genome) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
+        const ir_edit *edit = ir_genome_edit(genome, i);
+        ir_edit place = {.kind = edit->kind, .anchor = edit->anchor};
+        if (ir_edit_opens(edit->kind) && ir_edit_seal(&place))
+            sum += place.tag;
+    }
+    return sum;
 }
 
 ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng) {

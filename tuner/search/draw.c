@@ -408,6 +408,8 @@ static ev_status begin(drawing *d, ev_str *operators, ev_error *err) {
         note(operators, ARM_OF(CROSSOVER));
     if (r->reduced)
         note(operators, ARM_OF(DROP));
+    if (r->tuned)
+        note(operators, ARM_OF(RETUNE));
     return EV_OK;
 }
 

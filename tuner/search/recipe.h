@@ -50,6 +50,7 @@ typedef struct recipe {
     unsigned parent_count;
     bool crossed; /* the one parent was made by crossover */
     bool reduced; /* the one parent was made by leaving out an edit */
+    bool tuned;   /* the one parent was made by changing an option or a form */
     recipe_step steps[RECIPE_STEPS];
     unsigned step_count;
     const ir_genome *stock[RECIPE_STOCK]; /* genomes of one edit; owned references */

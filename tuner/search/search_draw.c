@@ -54,6 +54,11 @@ void recipe_reduce(recipe *r, const ir_genome *reduced) {
     r->reduced = true;
 }
 
+void recipe_tune(recipe *r, const ir_genome *tuned) {
+    put_only_parent(r, tuned);
+    r->tuned = true;
+}
+
 void recipe_stock(recipe *r, const ir_genome *genome) {
     assert(r->stock_count < RECIPE_STOCK);
     if (genome)

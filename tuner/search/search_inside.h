@@ -15,10 +15,9 @@
 #define STOCK_MOST 48
 #define GAINS_MOST 16
 #define NICHES 8
-#define SKELETON_DEPTHS                                                                            \
-    6 /* skeletons with 0, 1, ... structural edits; the last: so many or more                      \
-       */
-#define SKELETONS_A_DEPTH 8
+#define SKELETON_DEPTHS 6 /* with 0, 1, ... structural edits that open; the last: so many or more  \
+                           */
+#define SKELETONS_A_DEPTH 10
 #define SKELETONS (SKELETON_DEPTHS * SKELETONS_A_DEPTH)
 #define SEARCH_MISSED 1e-3 /* relative change; modelled times do not vary by chance */
 
@@ -203,6 +202,8 @@ void recipe_start(recipe *r, const search *s, size_t start, char lineage[48]);
 void recipe_cross(recipe *r, const ir_genome *crossed);
 /* Replaces the parent by one with an edit less. Takes over the reference. */
 void recipe_reduce(recipe *r, const ir_genome *reduced);
+/* The same by one whose structural edit has another option or form. */
+void recipe_tune(recipe *r, const ir_genome *tuned);
 /* Adds a genome of one edit to the stock. Takes over the reference. NULL marks the recipe as
  * failed: out of memory. */
 void recipe_stock(recipe *r, const ir_genome *genome);

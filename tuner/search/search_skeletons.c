@@ -2,14 +2,19 @@
  * prefix, without local edits (docs/structure.md).
  *
  * Each start has a pool of its fastest skeletons of each depth, which is the number of structural
- * edits. Half of the parents come from a random depth: a structure of two edits that neither edit
- * foretells is found near the start, not near the fastest. Few members may share a prefix or the
- * kinds of its edits, so that a structure that is slower at first gets time. Edits that do nothing
- * would fill the pool with one structure, so each edit of the fastest is left out on trial, and a
- * member goes when one with a part of its edits is as fast. A child of the pool has one parent and
- * one to three steps: another structural edit, another option of one, one edit less, an edit of
- * another skeleton, another macro; or two parents, which are crossed. It enters the islands like
- * any other child, where local edits are drawn on it.
+ * edits that open (ir_edit_opens). Half of the parents come from a random depth: a structure of two
+ * edits that neither edit foretells is found near the start, not near the fastest. Few members may
+ * share a prefix or an outline, which is the kinds and places of the edits that open, so that a
+ * structure that is slower at first gets time. Edits that do nothing would fill the pool with one
+ * structure, so each edit of the fastest is left out on trial, and a member goes when one with a
+ * part of its edits is as fast, or faster where the other edits make no places for more. A child of
+ * the pool has one parent and one to three steps: another structural edit, another option of one,
+ * one edit less, an edit of another skeleton, another macro; or two parents, which are crossed. It
+ * enters the islands like any other child, where local edits are drawn on it.
+ *
+ * What an edit brings depends on the options of the others: four pixels a thread across and two
+ * down may be slower than two and two, which is slower than two and four. So a part of the children
+ * are neighbours: the fastest member of each outline with one option or form changed, each in turn.
  *
  * LLVM builds a child of the pool only if its fast code at full shape is faster than that of its
  * nearest built ancestor, as it does with local edits; others join the pool with an estimate. The
@@ -30,8 +35,10 @@
 #define PRIOR_GAIN 0.02  /* an effort begins with this gain ... */
 #define PRIOR_TRIES 20   /* ... of so many children */
 #define FADE 0.98        /* of an effort at each of its children */
-#define OF_A_PREFIX 4    /* most skeletons of one prefix, unless it is empty */
-#define OF_A_FAMILY 5    /* most whose prefixes are made of the same kinds of edits, the same */
+#define OF_A_PREFIX 3    /* most skeletons of one prefix, unless it is empty */
+#define OF_AN_OUTLINE 4  /* most of one outline, the same */
+#define NEIGHBOURS 0.5   /* so often a neighbour is drawn, while there are any */
+#define LEADERS 8        /* of so many outlines, the fastest ones */
 #define BY_DEPTH 0.5     /* so often the parent is one of a random depth, shallow ones more often */
 #define NOTHING 0.02     /* relative change of time by an edit that is not worth a place */
 #define CROSSED 0.2      /* so often two skeletons are crossed */
@@ -96,7 +103,7 @@ bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng) {
 }
 
 static size_t depth_of(const ir_genome *genome) {
-    size_t edits = ir_genome_prefix_count(genome);
+    size_t edits = ir_genome_opening_count(genome);
     return edits < SKELETON_DEPTHS ? edits : SKELETON_DEPTHS - 1;
 }
 
@@ -229,9 +236,56 @@ static bool draw_reduced(search *s, skeleton_pool *p, recipe *r, draft *d, char 
     return true;
 }
 
+/* The fastest members of the fastest outlines, by number. */
+static size_t list_leaders(const skeleton_pool *p, size_t of[LEADERS]) {
+    size_t count = 0;
+    for (size_t i = 0; i < p->count && count < LEADERS; i++) {
+        bool is_first = true;
+        for (size_t k = 0; k < count; k++)
+            is_first = is_first && p->members[of[k]].outline != p->members[i].outline;
+        if (is_first)
+            of[count++] = i;
+    }
+    return count;
+}
+
+/* The next neighbour of a member that is no known genome; NULL: none is left. */
+static ir_genome *next_neighbour(const search *s, member *m) {
+    uint64_t same_as = 0;
+    ir_genome *next = NULL;
+    while (ir_genome_prefix_count(m->genome) > 0 &&
+           (next = ir_genome_neighbour(m->genome, &m->tuned)) != NULL) {
+        if (!search_knows(s, next, SEARCH_BY_GENOME, "", &same_as))
+            return next;
+        ir_genome_free(next);
+    }
+    return NULL;
+}
+
+/* Draws a neighbour of a leader, faster ones more often. */
+static bool draw_neighbour(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
+                           ev_pcg *rng) {
+    size_t of[LEADERS], count = list_leaders(p, of);
+    double at = ev_pcg_unit(rng);
+    size_t from = (size_t)(at * at * (double)count);
+    if (ev_pcg_unit(rng) >= NEIGHBOURS)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        member *m = &p->members[of[(from + i) % count]];
+        ir_genome *next = next_neighbour(s, m);
+        if (!next)
+            continue;
+        recipe_parents(r, m, NULL, parents);
+        recipe_tune(r, next);
+        put_parent(d, m, m);
+        return true;
+    }
+    return false;
+}
+
 void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
     skeleton_pool *p = &s->pools[d->start];
-    if (draw_reduced(s, p, r, d, parents))
+    if (draw_reduced(s, p, r, d, parents) || draw_neighbour(s, p, r, d, parents, rng))
         return;
     const member *first = choose(p, rng), *mate = choose(p, rng);
     bool crosses = ev_pcg_unit(rng) < CROSSED && can_cross(first, mate);
@@ -247,14 +301,6 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
 
 /* ---- learning ---- */
 
-/* The kinds of edits in the prefix, a bit each. */
-static uint64_t family_of(const ir_genome *genome) {
-    uint64_t kinds = 0;
-    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
-        kinds |= bit_of((unsigned)ir_genome_edit_kind(genome, i));
-    return kinds;
-}
-
 /* Whether a genome has all edits of another one, in any order. */
 static bool holds_edits(const ir_genome *genome, const ir_genome *other) {
     for (size_t i = 0; i < ir_genome_edit_count(other); i++) {
@@ -265,10 +311,13 @@ static bool holds_edits(const ir_genome *genome, const ir_genome *other) {
     return ir_genome_same_macros(genome, other);
 }
 
-/* Whether a skeleton has all edits of another one, at the same macros, and is as fast: the edits
- * that it has beside them, or their order, do nothing. */
+/* Whether a skeleton has all edits of another one, at the same macros, and is no faster, or as fast
+ * if the edits that it has beside them make places for more: they, or their order, do nothing. */
 static bool adds_nothing_to(const member *m, const member *other) {
-    return holds_edits(m->genome, other->genome) && fabs(m->ns - other->ns) <= NOTHING * other->ns;
+    if (!holds_edits(m->genome, other->genome) || m->ns < other->ns * (1 - NOTHING))
+        return false;
+    bool opens = ir_genome_opening_count(m->genome) > ir_genome_opening_count(other->genome);
+    return !opens || m->ns <= other->ns * (1 + NOTHING);
 }
 
 static bool adds_nothing(const skeleton_pool *p, const member *m) {
@@ -302,10 +351,10 @@ static void count_member(share *s, size_t at) {
 }
 
 /* The member of the pool that a newcomer replaces: the one of its base, else the slowest of its
- * prefix, of its family or of its depth if that has its share; p->count: none. */
-static size_t rival(const skeleton_pool *p, const ir_genome *genome) {
-    share prefix = {0}, family = {0}, depth = {0};
-    uint64_t kinds = family_of(genome);
+ * prefix, of its outline or of its depth if that has its share; p->count: none. */
+static size_t rival(const skeleton_pool *p, const member *m) {
+    share prefix = {0}, outline = {0}, depth = {0};
+    const ir_genome *genome = m->genome;
     size_t deep = depth_of(genome);
     for (size_t i = 0; i < p->count; i++) {
         const ir_genome *other = p->members[i].genome;
@@ -316,26 +365,27 @@ static size_t rival(const skeleton_pool *p, const ir_genome *genome) {
         count_member(&depth, i);
         if (ir_genome_same_prefix(other, genome))
             count_member(&prefix, i);
-        if (family_of(other) == kinds)
-            count_member(&family, i);
+        if (p->members[i].outline == m->outline)
+            count_member(&outline, i);
     }
     if (deep > 0 && prefix.count >= OF_A_PREFIX)
         return prefix.slowest;
-    if (deep > 0 && family.count >= OF_A_FAMILY)
-        return family.slowest;
+    if (deep > 0 && outline.count >= OF_AN_OUTLINE)
+        return outline.slowest;
     return depth.count >= SKELETONS_A_DEPTH ? depth.slowest : p->count;
 }
 
 static bool is_beaten(const skeleton_pool *p, const member *m) {
-    size_t at = rival(p, m->genome);
+    size_t at = rival(p, m);
     return at < p->count && p->members[at].ns <= m->ns;
 }
 
-static void join(skeleton_pool *p, const member *m) {
+static void join(skeleton_pool *p, member *m) {
+    m->outline = ir_genome_outline(m->genome);
     if (adds_nothing(p, m) || is_beaten(p, m))
         return;
     drop_larger(p, m);
-    size_t at = rival(p, m->genome);
+    size_t at = rival(p, m);
     assert(at < p->count || p->count < SKELETONS);
     if (at < p->count)
         ir_genome_free(p->members[at].genome);
@@ -423,7 +473,8 @@ static void note_missed(skeleton_pool *p, const draft *d, const child_result *r)
 }
 
 void skeletons_join(search *s, size_t start, const member *m) {
-    join(&s->pools[start], m);
+    member joins = *m;
+    join(&s->pools[start], &joins);
 }
 
 /* Whether a child of the search can be a parent in the pool. An unmodified start has no pipeline,

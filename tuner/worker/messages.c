@@ -168,6 +168,7 @@ static void walk_child(fields *f, child_message *m) {
         fields_refuse(f, "parents", "is empty");
     field_bool(f, "crossed", &r->crossed);
     field_bool(f, "reduced", &r->reduced);
+    field_bool(f, "tuned", &r->tuned);
     walk_steps(f, r);
     walk_genomes(f, "stock", r->stock, &r->stock_count, RECIPE_STOCK);
     walk_tabu(f, r);

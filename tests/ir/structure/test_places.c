@@ -342,6 +342,71 @@ static void test_retune_changes_one_edit_of_the_prefix(void **state) {
     ir_genome_free(genome);
 }
 
+/* The neighbours of a genome are one step away in one edit, and each comes once. */
+static void test_neighbours_are_one_step_away(void **state) {
+    (void)state;
+    ir_genome *genome = genome_from(json_pack(
+        "{s:s,s:[{s:s,s:s,s:i,s:s},{s:s,s:s,s:i},{s:s,s:s,s:i,s:s},{s:s,s:i}]}", "start", "s",
+        "edits", "kind", "coarsen", "anchor", "y", "option", 2, "form", "far", "kind",
+        "unroll-turns", "anchor", "loop 0", "option", 4, "kind", "specialise", "anchor", "a2",
+        "option", 77, "form", "equal", "kind", "relabel-threads", "option", 16));
+    static const char *const steps[] = {
+        "coarsen 3 far",     "unroll-turns 8 ",      "unroll-turns 2 ", "relabel-threads 8 ",
+        "coarsen 2 strided", "coarsen 2 neighbours", "coarsen 2 kept"};
+    size_t at = 0, count = 0;
+    for (ir_genome *next; (next = ir_genome_neighbour(genome, &at)) != NULL; count++) {
+        assert_true(count < sizeof steps / sizeof steps[0]);
+        char text[64] = "";
+        size_t others = 0;
+        json_t *json = ir_genome_to_json(next), *edit = NULL;
+        for (size_t i = 0; i < ir_genome_edit_count(next); i++) {
+            ev_sha256 key = ir_genome_edit_key(next, i);
+            if (ir_genome_holds(genome, &key))
+                continue;
+            others++;
+            edit = json_array_get(json_object_get(json, "edits"), i);
+            const char *form = json_string_value(json_object_get(edit, "form"));
+            (void)snprintf(
+                text, sizeof text, "%s %d %s", json_string_value(json_object_get(edit, "kind")),
+                (int)json_integer_value(json_object_get(edit, "option")), form ? form : "");
+        }
+        assert_int_equal(others, 1);
+        assert_int_equal(ir_genome_edit_count(next), 4);
+        assert_string_equal(text, steps[count]);
+        json_decref(json);
+        ir_genome_free(next);
+    }
+    assert_int_equal(count, sizeof steps / sizeof steps[0]);
+    ir_genome_free(genome);
+}
+
+/* What opens is the outline; options, order and what finishes are not. */
+static void test_the_outline_is_what_opens(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "[{'kind':'coarsen','anchor':'y','option':2,'form':'far'},"
+        "{'kind':'unroll-turns','anchor':'loop 0','option':4}]",
+        "[{'kind':'unroll-turns','anchor':'loop 0','option':2},"
+        "{'kind':'coarsen','anchor':'y','option':4,'form':'strided'},"
+        "{'kind':'relabel-threads','option':16}]",
+        "[{'kind':'coarsen','anchor':'x','option':2,'form':'far'},"
+        "{'kind':'unroll-turns','anchor':'loop 0','option':4}]",
+    };
+    uint64_t outlines[3];
+    for (size_t i = 0; i < 3; i++) {
+        char copy[256];
+        (void)snprintf(copy, sizeof copy, "%s", texts[i]);
+        for (char *c = copy; *c != '\0'; c++)
+            *c = *c == '\'' ? '"' : *c;
+        ir_genome *genome =
+            genome_from(json_pack("{s:s,s:o}", "start", "s", "edits", json_loads(copy, 0, NULL)));
+        outlines[i] = ir_genome_outline(genome);
+        assert_int_equal(ir_genome_opening_count(genome), 2);
+        ir_genome_free(genome);
+    }
+    assert_true(outlines[0] == outlines[1] && outlines[0] != outlines[2]);
+}
+
 static void test_reorder_moves_one_edit_of_the_prefix(void **state) {
     (void)state;
     ir_genome *genome =
@@ -394,6 +459,8 @@ int main(void) {
         cmocka_unit_test(test_a_base_is_the_same_from_a_store),
         cmocka_unit_test(test_without_structure_local_edits_go),
         cmocka_unit_test(test_retune_takes_no_value_from_the_table),
+        cmocka_unit_test(test_neighbours_are_one_step_away),
+        cmocka_unit_test(test_the_outline_is_what_opens),
         cmocka_unit_test(test_reorder_moves_one_edit_of_the_prefix),
         cmocka_unit_test(test_retune_changes_one_edit_of_the_prefix),
     };

@@ -181,7 +181,7 @@ static void test_both_kinds_keep_a_share(void **state) {
 
 /* ---- the pool ---- */
 
-/* Structural edits alone: relabel-blocks with these options, and perhaps a coarsening. */
+/* Structural edits alone: coarsen-threads with these options, and perhaps a coarsening. */
 static ir_genome *skeleton_of(bool coarsened, int first, int second) {
     json_t *edits = json_array();
     const int options[] = {first, second};
@@ -193,11 +193,19 @@ static ir_genome *skeleton_of(bool coarsened, int first, int second) {
     for (size_t i = 0; i < 2; i++) {
         if (options[i] > 0)
             assert_int_equal(
-                json_array_append_new(
-                    edits, json_pack("{s:s,s:i}", "kind", "relabel-blocks", "option", options[i])),
+                json_array_append_new(edits, json_pack("{s:s,s:s,s:i,s:s}", "kind",
+                                                       "coarsen-threads", "anchor", "y", "option",
+                                                       options[i], "form", "strided")),
                 0);
     }
     return genome_from(json_pack("{s:s,s:o}", "start", "textbook", "edits", edits));
+}
+
+/* A coarsening, and blocks in another order behind it: that makes no place for more. */
+static ir_genome *finished_of(int option) {
+    return genome_from(json_pack("{s:s,s:[{s:s,s:s,s:i,s:s},{s:s,s:i}]}", "start", "textbook",
+                                 "edits", "kind", "coarsen", "anchor", "x", "option", 4, "form",
+                                 "strided", "kind", "relabel-blocks", "option", option));
 }
 
 /* How often a skeleton with `edits` structural edits, coarsened or not, is the parent of one of the
@@ -220,13 +228,13 @@ static size_t count_parents(fed *f, bool coarsened, size_t edits) {
     return count;
 }
 
-/* Thirty fast skeletons of one kind of edit leave a place to a slower one of another kind. */
-static void test_a_family_has_a_share_of_the_pool(void **state) {
+/* Thirty fast skeletons of one outline leave a place to a slower one of another. */
+static void test_an_outline_has_a_share_of_the_pool(void **state) {
     (void)state;
     fed f;
     open_search(&f, 30);
     for (int i = 0; i < 30; i++)
-        (void)feed(&f, skeleton_of(false, 2 + i, 0), "relabel-blocks", 500 + 10 * i);
+        (void)feed(&f, skeleton_of(false, 2 + i, 0), "coarsen-threads", 500 + 10 * i);
     (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 950);
     assert_true(count_parents(&f, true, 1) > 0);
     search_free(f.s);
@@ -240,9 +248,24 @@ static void test_an_edit_that_does_nothing_makes_no_skeleton(void **state) {
         fed f;
         open_search(&f, 30);
         (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 600);
-        (void)feed(&f, skeleton_of(true, 4, 0), "relabel-blocks", times[i]);
+        (void)feed(&f, skeleton_of(true, 4, 0), "coarsen-threads", times[i]);
         bool joins = count_parents(&f, true, 2) > 0;
         assert_true(joins == (i >= 2));
+        search_free(f.s);
+    }
+}
+
+/* An edit that makes no place for others has to gain. */
+static void test_an_edit_that_only_finishes_has_to_gain(void **state) {
+    (void)state;
+    static const double times[] = {599, 700, 500};
+    for (size_t i = 0; i < 3; i++) {
+        fed f;
+        open_search(&f, 30);
+        (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 600);
+        (void)feed(&f, finished_of(4), "relabel-blocks", times[i]);
+        bool joins = count_parents(&f, true, 2) > 0;
+        assert_true(joins == (i == 2));
         search_free(f.s);
     }
 }
@@ -255,7 +278,7 @@ static void test_each_depth_has_a_share_of_the_pool(void **state) {
     open_search(&f, 30);
     (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 900);
     for (int i = 0; i < 60; i++)
-        (void)feed(&f, skeleton_of(i % 2 == 0, 2 + i, i % 2 == 0 ? 0 : 80 + i), "relabel-blocks",
+        (void)feed(&f, skeleton_of(i % 2 == 0, 2 + i, i % 2 == 0 ? 0 : 80 + i), "coarsen-threads",
                    100 + 5 * i);
     assert_true(count_parents(&f, true, 1) > 0);
     assert_true(count_parents(&f, false, 0) > 0);
@@ -269,7 +292,7 @@ static void test_a_part_that_is_as_fast_replaces_the_whole(void **state) {
     for (size_t i = 0; i < 3; i++) {
         fed f;
         open_search(&f, 30);
-        (void)feed(&f, skeleton_of(true, 4, 0), "relabel-blocks", 600);
+        (void)feed(&f, skeleton_of(true, 4, 0), "coarsen-threads", 600);
         (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", times[i]);
         bool stays = count_parents(&f, true, 2) > 0;
         assert_true(stays == (i == 2));
@@ -283,10 +306,10 @@ static void test_what_does_not_join_replaces_nothing(void **state) {
     (void)state;
     fed f;
     open_search(&f, 30);
-    for (int i = 0; i < 5; i++) /* the share of a family */
-        (void)feed(&f, skeleton_of(false, 2 + i, 0), "relabel-blocks", 100 + 10 * i);
-    (void)feed(&f, skeleton_of(false, 9, 12), "relabel-blocks", 900);
-    (void)feed(&f, skeleton_of(false, 9, 0), "relabel-blocks", 905);
+    for (int i = 0; i < 4; i++) /* the share of an outline */
+        (void)feed(&f, skeleton_of(false, 2 + i, 0), "coarsen-threads", 100 + 10 * i);
+    (void)feed(&f, skeleton_of(false, 9, 12), "coarsen-threads", 900);
+    (void)feed(&f, skeleton_of(false, 9, 0), "coarsen-threads", 905);
     assert_true(count_parents(&f, false, 2) > 0);
     search_free(f.s);
 }
@@ -297,7 +320,7 @@ static void test_the_fastest_is_tried_without_each_edit(void **state) {
     fed f;
     open_search(&f, 30);
     (void)feed(&f, skeleton_of(true, 4, 0), "coarsen", 700); /* the fastest without its last */
-    (void)feed(&f, skeleton_of(true, 4, 8), "relabel-blocks", 600);
+    (void)feed(&f, skeleton_of(true, 4, 8), "coarsen-threads", 600);
     ir_genome *wanted[] = {skeleton_of(true, 8, 0), skeleton_of(false, 4, 8)};
     size_t seen[2] = {0}, reduced = 0;
     for (int i = 0; i < 300; i++) {
@@ -317,6 +340,43 @@ static void test_the_fastest_is_tried_without_each_edit(void **state) {
     assert_int_equal(seen[1], 1);
     ir_genome_free(wanted[0]);
     ir_genome_free(wanted[1]);
+    search_free(f.s);
+}
+
+/* ---- neighbours ---- */
+
+/* Options and forms one step from those of a member are tried, each once, built only where the fast
+ * code gains. */
+static void test_neighbours_are_tried_once(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
+    static const struct {
+        int option;
+        const char *form;
+    } steps[] = {{5, "strided"}, {3, "strided"}, {4, "neighbours"}, {4, "far"}, {4, "kept"}};
+    size_t seen[5] = {0}, tuned = 0;
+    for (int i = 0; i < 300; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+        for (size_t k = 0; r.tuned && k < 5; k++) {
+            ir_genome *wanted = genome_from(json_pack(
+                "{s:s,s:[{s:s,s:s,s:i,s:s}]}", "start", "textbook", "edits", "kind", "coarsen",
+                "anchor", "x", "option", steps[k].option, "form", steps[k].form));
+            seen[k] += ir_genome_same_prefix(r.parents[0], wanted);
+            ir_genome_free(wanted);
+        }
+        tuned += r.tuned;
+        assert_true(!r.tuned || r.step_count == 0);
+        recipe_free(&r);
+        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
+        search_verdict v;
+        assert_int_equal(search_commit(f.s, &failed, &v, NULL), EV_OK);
+    }
+    assert_int_equal(tuned, 5);
+    for (size_t k = 0; k < 5; k++)
+        assert_int_equal(seen[k], 1);
     search_free(f.s);
 }
 
@@ -607,7 +667,9 @@ int main(void) {
         cmocka_unit_test(test_an_arm_without_a_place_is_tried_less),
         cmocka_unit_test(test_a_skeleton_without_a_gain_is_estimated),
         cmocka_unit_test(test_an_estimated_skeleton_joins_the_pool),
-        cmocka_unit_test(test_a_family_has_a_share_of_the_pool),
+        cmocka_unit_test(test_an_outline_has_a_share_of_the_pool),
+        cmocka_unit_test(test_an_edit_that_only_finishes_has_to_gain),
+        cmocka_unit_test(test_neighbours_are_tried_once),
         cmocka_unit_test(test_an_edit_that_does_nothing_makes_no_skeleton),
         cmocka_unit_test(test_each_depth_has_a_share_of_the_pool),
         cmocka_unit_test(test_a_part_that_is_as_fast_replaces_the_whole),
