@@ -121,8 +121,8 @@ void ir_genome_idle_parts(const ir_genome *genome, uint32_t parts[3]);
 /* A copy without local edits in which one structural edit, drawn at random, has another option or
  * form. The genome has a prefix. NULL: that edit has no other, or memory ran out. */
 ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);
-/* The number of structural edits that open: that divide the work, stage tiles or write out turns,
- * and so make places for other edits, where the rest (loads ahead, numbers of threads, copies for
+/* The number of structural edits that open: that divide the work or stage tiles, and so make places
+ * for other edits, where the rest (turns written out, loads ahead, numbers of threads, copies for
  * some arguments) only finish what is there. */
 size_t ir_genome_opening_count(const ir_genome *genome);
 bool ir_edit_opens(ir_edit_kind kind); /* of a structural edit */

@@ -170,7 +170,9 @@ static size_t step_way(const ir_edit *edit, size_t step) {
         return ways;
     if (step >= 2)
         return way / forms * forms + (step - 2);
-    return step == 0 ? (way + forms < ways ? way + forms : ways) : way - forms;
+    if (step == 1)
+        return way - forms;
+    return way + forms < ways ? way + forms : ways;
 }
 
 ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at) {
@@ -191,13 +193,13 @@ bool ir_edit_opens(ir_edit_kind kind) {
     switch (ir_structure_row_of(kind)->phase) {
     case IR_PHASE_DIVIDE:
     case IR_PHASE_STAGE:
-    case IR_PHASE_UNROLL:
-    case IR_PHASE_WRITE_OUT:
         return true;
     case IR_PHASE_MOVE:
     case IR_PHASE_LAYOUT:
     case IR_PHASE_COPY:
+    case IR_PHASE_UNROLL:
     case IR_PHASE_PIPELINE:
+    case IR_PHASE_WRITE_OUT:
     case IR_PHASE_RELABEL:
         break;
     }

@@ -33,8 +33,8 @@ typedef struct member {
     sketched sketch;
     uint64_t missed; /* of a skeleton: structural edits that found no place on it, a bit each from
                         IR_EDIT_LOCAL_COUNT on */
-    size_t reduced; /* of a skeleton: so many of its structural edits have been left out on trial */
-    size_t tuned;   /* of a skeleton: so many of its neighbours were tried (ir_genome_neighbour) */
+    size_t reduced;  /* of a skeleton: so many of its edits have been left out on trial */
+    size_t tuned;    /* of a skeleton: so many of its neighbours were tried (ir_genome_neighbour) */
     uint64_t outline; /* of a skeleton in a pool: ir_genome_outline */
     unsigned rank;
     double crowding; /* infinite at the ends of its rank */

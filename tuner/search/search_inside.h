@@ -15,8 +15,9 @@
 #define STOCK_MOST 48
 #define GAINS_MOST 16
 #define NICHES 8
-#define SKELETON_DEPTHS 6 /* with 0, 1, ... structural edits that open; the last: so many or more  \
-                           */
+#define SKELETON_DEPTHS                                                                            \
+    6 /* with 0, 1, ... structural edits that open; the last: so many or more                      \
+       */
 #define SKELETONS_A_DEPTH 10
 #define SKELETONS (SKELETON_DEPTHS * SKELETONS_A_DEPTH)
 #define SEARCH_MISSED 1e-3 /* relative change; modelled times do not vary by chance */

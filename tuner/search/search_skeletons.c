@@ -6,15 +6,15 @@
  * edits that neither edit foretells is found near the start, not near the fastest. Few members may
  * share a prefix or an outline, which is the kinds and places of the edits that open, so that a
  * structure that is slower at first gets time. Edits that do nothing would fill the pool with one
- * structure, so each edit of the fastest is left out on trial, and a member goes when one with a
- * part of its edits is as fast, or faster where the other edits make no places for more. A child of
- * the pool has one parent and one to three steps: another structural edit, another option of one,
- * one edit less, an edit of another skeleton, another macro; or two parents, which are crossed. It
- * enters the islands like any other child, where local edits are drawn on it.
+ * structure, so each edit and knob of the fastest is left out on trial, and a member goes when one
+ * with a part of its edits is as fast, or faster where the other edits make no places for more. A
+ * child of the pool has one parent and one to three steps: another structural edit, another option
+ * of one, one edit less, an edit of another skeleton, another macro; or two parents, which are
+ * crossed. It enters the islands like any other child, where local edits are drawn on it.
  *
  * What an edit brings depends on the options of the others: four pixels a thread across and two
  * down may be slower than two and two, which is slower than two and four. So a part of the children
- * are neighbours: the fastest member of each outline with one option or form changed, each in turn.
+ * are neighbours: members with one option or form changed, each once.
  *
  * LLVM builds a child of the pool only if its fast code at full shape is faster than that of its
  * nearest built ancestor, as it does with local edits; others join the pool with an estimate. The
@@ -31,14 +31,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.15 /* of the children drawn from the skeletons, and of the others */
+#define LEAST_SHARE 0.3  /* of the children drawn from the skeletons ... */
+#define LEAST_LOCAL 0.15 /* ... and of the others */
 #define PRIOR_GAIN 0.02  /* an effort begins with this gain ... */
 #define PRIOR_TRIES 20   /* ... of so many children */
 #define FADE 0.98        /* of an effort at each of its children */
 #define OF_A_PREFIX 3    /* most skeletons of one prefix, unless it is empty */
 #define OF_AN_OUTLINE 4  /* most of one outline, the same */
 #define NEIGHBOURS 0.5   /* so often a neighbour is drawn, while there are any */
-#define LEADERS 8        /* of so many outlines, the fastest ones */
 #define BY_DEPTH 0.5     /* so often the parent is one of a random depth, shallow ones more often */
 #define NOTHING 0.02     /* relative change of time by an edit that is not worth a place */
 #define CROSSED 0.2      /* so often two skeletons are crossed */
@@ -98,7 +98,7 @@ bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng) {
     double structure = p->structure.gain / p->structure.tries;
     double local = p->local.gain / p->local.tries;
     double share = structure / (structure + local), at = ev_pcg_unit(rng);
-    share = fmin(fmax(share, LEAST_SHARE), 1 - LEAST_SHARE);
+    share = fmin(fmax(share, LEAST_SHARE), 1 - LEAST_LOCAL);
     return at < share;
 }
 
@@ -207,14 +207,21 @@ static void put_parent(draft *d, const member *first, const member *faster) {
     d->parent_small_error = faster->small.error;
 }
 
-/* The fastest skeleton without one of its structural edits, the last first; NULL: each was tried,
- * or is known. */
+/* The pipeline stays: without one, a skeleton would take LLVM's default. */
+static bool can_go(const ir_genome *genome, size_t at) {
+    return ir_genome_edit_kind(genome, at) != IR_EDIT_PIPELINE;
+}
+
+/* The fastest skeleton without one of its structural edits or knobs, the last first; NULL: each was
+ * tried, or is known. A knob that paid on the structure before may be what holds this one back. */
 static ir_genome *reduce_best(const search *s, skeleton_pool *p) {
     member *best = &p->members[0];
-    size_t count = ir_genome_prefix_count(best->genome);
+    size_t count = ir_genome_edit_count(best->genome);
     uint64_t same_as = 0;
-    while (count > 1 && best->reduced < count) {
+    while (ir_genome_prefix_count(best->genome) > 0 && best->reduced < count) {
         size_t at = count - ++best->reduced;
+        if (!can_go(best->genome, at))
+            continue;
         ir_genome *part = ir_genome_without(best->genome, at, at + 1);
         if (part && !search_knows(s, part, SEARCH_BY_GENOME, "", &same_as))
             return part;
@@ -236,19 +243,6 @@ static bool draw_reduced(search *s, skeleton_pool *p, recipe *r, draft *d, char 
     return true;
 }
 
-/* The fastest members of the fastest outlines, by number. */
-static size_t list_leaders(const skeleton_pool *p, size_t of[LEADERS]) {
-    size_t count = 0;
-    for (size_t i = 0; i < p->count && count < LEADERS; i++) {
-        bool is_first = true;
-        for (size_t k = 0; k < count; k++)
-            is_first = is_first && p->members[of[k]].outline != p->members[i].outline;
-        if (is_first)
-            of[count++] = i;
-    }
-    return count;
-}
-
 /* The next neighbour of a member that is no known genome; NULL: none is left. */
 static ir_genome *next_neighbour(const search *s, member *m) {
     uint64_t same_as = 0;
@@ -262,16 +256,15 @@ static ir_genome *next_neighbour(const search *s, member *m) {
     return NULL;
 }
 
-/* Draws a neighbour of a leader, faster ones more often. */
+/* Draws a neighbour of a member, of a faster one more often. */
 static bool draw_neighbour(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
                            ev_pcg *rng) {
-    size_t of[LEADERS], count = list_leaders(p, of);
     double at = ev_pcg_unit(rng);
-    size_t from = (size_t)(at * at * (double)count);
+    size_t from = (size_t)(at * at * at * (double)p->count);
     if (ev_pcg_unit(rng) >= NEIGHBOURS)
         return false;
-    for (size_t i = 0; i < count; i++) {
-        member *m = &p->members[of[(from + i) % count]];
+    for (size_t i = 0; i < p->count; i++) {
+        member *m = &p->members[(from + i) % p->count];
         ir_genome *next = next_neighbour(s, m);
         if (!next)
             continue;

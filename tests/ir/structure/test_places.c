@@ -385,12 +385,12 @@ static void test_the_outline_is_what_opens(void **state) {
     (void)state;
     static const char *const texts[] = {
         "[{'kind':'coarsen','anchor':'y','option':2,'form':'far'},"
-        "{'kind':'unroll-turns','anchor':'loop 0','option':4}]",
-        "[{'kind':'unroll-turns','anchor':'loop 0','option':2},"
-        "{'kind':'coarsen','anchor':'y','option':4,'form':'strided'},"
+        "{'kind':'stage','anchor':'loop 0','option':4}]",
+        "[{'kind':'stage','anchor':'loop 0','option':8},{'kind':'unroll-turns','anchor':'loop "
+        "0','option':2},{'kind':'coarsen','anchor':'y','option':4,'form':'strided'},"
         "{'kind':'relabel-threads','option':16}]",
         "[{'kind':'coarsen','anchor':'x','option':2,'form':'far'},"
-        "{'kind':'unroll-turns','anchor':'loop 0','option':4}]",
+        "{'kind':'stage','anchor':'loop 0','option':4}]",
     };
     uint64_t outlines[3];
     for (size_t i = 0; i < 3; i++) {

@@ -335,7 +335,7 @@ static void test_the_fastest_is_tried_without_each_edit(void **state) {
         search_verdict v;
         assert_int_equal(search_commit(f.s, &failed, &v, NULL), EV_OK);
     }
-    assert_true(reduced <= 3); /* one may be of the first skeleton */
+    assert_true(reduced <= 4); /* two may be of the first skeleton */
     assert_int_equal(seen[0], 1);
     assert_int_equal(seen[1], 1);
     ir_genome_free(wanted[0]);
