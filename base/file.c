@@ -76,6 +76,31 @@ static ev_status read_all(int file, const char *path, char **data, size_t *bytes
     return EV_OK;
 }
 
+static ev_status check_regular(int file, const char *path, size_t most, ev_error *err) {
+    struct stat facts;
+    if (fstat(file, &facts) != 0)
+        return fail_path(err, "cannot read", path, "");
+    if (!S_ISREG(facts.st_mode))
+        return ev_fail(err, EV_BAD, "cannot read %s: it is no regular file", path);
+    if (facts.st_size > 0 && (size_t)facts.st_size > most)
+        return ev_fail(err, EV_BAD, "cannot read %s: it has %zu bytes, over the most of %zu", path,
+                       (size_t)facts.st_size, most);
+    return EV_OK;
+}
+
+ev_status ev_file_read_regular(const char *path, size_t most, char **data, size_t *bytes,
+                               ev_error *err) {
+    /* A pipe would else be waited for; for regular files O_NONBLOCK means nothing. */
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return fail_path(err, "cannot read", path, "");
+    ev_status status = check_regular(file, path, most, err);
+    if (status == EV_OK)
+        status = read_all(file, path, data, bytes, err);
+    (void)close(file);
+    return status;
+}
+
 ev_status ev_file_read(const char *path, char **data, size_t *bytes, ev_error *err) {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)

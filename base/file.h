@@ -11,6 +11,11 @@
  */
 ev_status ev_file_read(const char *path, char **data, size_t *bytes, ev_error *err) EV_CHECKED;
 
+/* The same of a file that somebody else may have made, so that no reader waits for ever or takes
+ * all memory. EV_BAD, by name: a pipe, a device or a socket; more than `most` bytes. */
+ev_status ev_file_read_regular(const char *path, size_t most, char **data, size_t *bytes,
+                               ev_error *err) EV_CHECKED;
+
 /* Writes to a temporary file beside `path`, calls fsync and renames. EV_BAD: the folder is missing
  * or not writable, since the user named it. EV_INFRA: the disk is full, or fsync failed; main
  * ignores SIGXFSZ, so a limit on file sizes ends here, too. A failure leaves no temporary file. */

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DEEPEST 16 /* folders in folders */
+#define DEEPEST 16                   /* folders in folders */
+#define MOST_BYTES ((size_t)4 << 30) /* of a tar, or of a file in a folder: holes count, too */
 
 struct store {
     char *name;
@@ -176,7 +177,7 @@ ev_status store_open(const char *path, store **out, ev_error *err) {
     if (ev_path_is_dir(path))
         return finish(s, open_folder(s, err), out);
     ev_status status = ev_path_exists(path)
-                           ? ev_file_read(path, &s->data, &bytes, err)
+                           ? ev_file_read_regular(path, MOST_BYTES, &s->data, &bytes, err)
                            : ev_fail(err, EV_BAD, "%s is no bundle: there is nothing", path);
     if (status == EV_OK)
         status = open_tar(s, bytes, err);
@@ -236,7 +237,7 @@ ev_status store_read(const store *s, const char *path, char **data, size_t *byte
     char *whole = ev_path_join(s->folder, path);
     if (whole == NULL)
         return ev_fail_memory(err, strlen(path));
-    ev_status status = ev_file_read(whole, data, bytes, err);
+    ev_status status = ev_file_read_regular(whole, MOST_BYTES, data, bytes, err);
     free(whole);
     return status;
 }

@@ -124,6 +124,30 @@ static void test_read_errors(void **state) {
     assert_int_equal(bytes, 7);
 }
 
+/* What would be waited for, or would take all memory, is refused before it is read. */
+static void test_regular_files_alone(void **state) {
+    (void)state;
+    char *data = NULL, path[300];
+    size_t bytes = 0;
+    ev_error err;
+    put(in_scratch("ten"), "0123456789");
+    assert_int_equal(ev_file_read_regular(in_scratch("ten"), 10, &data, &bytes, &err), EV_OK);
+    assert_int_equal(bytes, 10);
+    assert_string_equal(data, "0123456789");
+    free(data);
+    assert_int_equal(ev_file_read_regular(in_scratch("ten"), 9, &data, &bytes, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "10 bytes, over the most of 9"));
+    assert_int_equal(ev_file_read_regular("/dev/zero", SIZE_MAX, &data, &bytes, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "/dev/zero: it is no regular file"));
+    (void)snprintf(path, sizeof path, "%s", in_scratch("pipe"));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(ev_file_read_regular(path, SIZE_MAX, &data, &bytes, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "no regular file"));
+    assert_int_equal(ev_file_read_regular(in_scratch("none"), 9, &data, &bytes, &err), EV_BAD);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(in_scratch("ten")), 0);
+}
+
 static void test_write_to_wrong_places(void **state) {
     (void)state;
     ev_error err = {0};
@@ -303,6 +327,7 @@ int main(void) {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_large_and_special),
         cmocka_unit_test(test_read_errors),
+        cmocka_unit_test(test_regular_files_alone),
         cmocka_unit_test(test_write_to_wrong_places),
         cmocka_unit_test(test_unwritable_folder),
         cmocka_unit_test(test_write_stops_half_way),

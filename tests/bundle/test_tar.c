@@ -8,6 +8,7 @@
 #include "bundle/tar.h"
 #include "tests/bundle/sample.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -334,6 +335,33 @@ static void folders_hold_nothing_else(void **state) {
     assert_non_null(strstr(err.text, "a stray file: kernels/x"));
 }
 
+/* A file that was exchanged after the bundle was opened is read no further than it may be. */
+static void exchanged_files_are_not_waited_for(void **state) {
+    (void)state;
+    bundle *b = NULL;
+    char *ptx = NULL, path[300];
+    size_t bytes = 0;
+    ev_error err = {0};
+    assert_int_equal(bundle_open_lazy("/dev/zero", &b, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "no regular file"));
+    assert_int_equal(sample_write(sample_path("exchanged"), &err), EV_OK);
+    assert_int_equal(bundle_open_lazy(sample_path("exchanged"), &b, &err), EV_OK);
+    const bundle_variant *v = &bundle_find(b, "add")->variants[0];
+    (void)snprintf(path, sizeof path, "%s/kernels/%s.ptx", sample_path("exchanged"), v->sha256.hex);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(bundle_read_ptx(b, v, &ptx, &bytes, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "no regular file"));
+    assert_int_equal(unlink(path), 0);
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(file >= 0);
+    assert_int_equal(ftruncate(file, (off_t)1 << 40), 0);
+    assert_int_equal(close(file), 0);
+    assert_int_equal(bundle_read_ptx(b, v, &ptx, &bytes, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "over the most"));
+    bundle_close(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_bundles_are_equal_bytes),
@@ -349,6 +377,7 @@ int main(void) {
         cmocka_unit_test(random_damage_does_no_harm),
         cmocka_unit_test(long_paths_are_split_or_refused),
         cmocka_unit_test(folders_hold_nothing_else),
+        cmocka_unit_test(exchanged_files_are_not_waited_for),
     };
     return cmocka_run_group_tests(tests, write_tar, remove_tar);
 }

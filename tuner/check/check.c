@@ -6,6 +6,7 @@
 #include "base/stop.h"
 #include "bundle/reader.h"
 #include "fitness/gates/fitness.h"
+#include "fitness/model/version.h"
 #include "ir/ir.h"
 #include "tuner/check/manifest.h"
 #include "tuner/check/verdict.h"
@@ -338,11 +339,12 @@ static ev_status replay(check *c, const task *t, const bundle_variant *v, const 
     return EV_OK;
 }
 
-/* Whether this version of Evoke wrote the record. */
+/* Whether this version of Evoke, with this timing model, wrote the record. */
 static bool is_of_this_version(const bundle_variant *v) {
     json_t *versions = json_loads(v->versions, 0, NULL);
     bool is = strcmp(ev_json_text(versions, "evoke", ""), EVOKE_VERSION) == 0 &&
-              strcmp(ev_json_text(versions, "llvm", ""), ir_llvm_version()) == 0;
+              strcmp(ev_json_text(versions, "llvm", ""), ir_llvm_version()) == 0 &&
+              strcmp(ev_json_text(versions, "model", ""), model_version()) == 0;
     json_decref(versions);
     return is;
 }

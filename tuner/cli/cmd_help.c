@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/stop.h"
+#include "fitness/model/version.h"
 #include "ir/ir.h"
 #include "tuner/run/records.h"
 #include "tuner/worker/protocol.h"
@@ -35,9 +36,9 @@ ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) {
 ev_status cmd_version(cmd_context *c, ev_error *err) {
     if (cli_flag(c->args, CLI_OPT_JSON))
         return cmd_print_json(c,
-                              json_pack("{s:s, s:s, s:i, s:i}", "evoke", EVOKE_VERSION, "llvm",
-                                        ir_llvm_version(), "records", RECORDS_VERSION, "protocol",
-                                        PROTOCOL_VERSION),
+                              json_pack("{s:s, s:s, s:s, s:i, s:i}", "evoke", EVOKE_VERSION, "llvm",
+                                        ir_llvm_version(), "model", model_version(), "records",
+                                        RECORDS_VERSION, "protocol", PROTOCOL_VERSION),
                               err);
     ev_str_append(c->out, "evoke " EVOKE_VERSION "\n");
     return EV_OK;

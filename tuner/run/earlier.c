@@ -332,7 +332,7 @@ static ev_status count_known(void *context, const records_evaluation *row, ev_er
 
 ev_status earlier_use_times(earlier *e, const task *t, const json_t *identity, size_t *known,
                             ev_error *err) {
-    static const char *const keys[] = {"evoke", "llvm", "protocol", "device"};
+    static const char *const keys[] = {"evoke", "llvm", "protocol", "model", "device"};
     bool holds = e->records && is_fixed_model(identity) && find_task(e, t, &e->task);
     earlier_drop_times(e);
     *known = 0;

@@ -2,6 +2,7 @@
 #include "tuner/run/qualify_start.h"
 
 #include "base/json.h"
+#include "fitness/model/version.h"
 #include "ir/ir.h"
 #include "tuner/run/qualify_trial.h"
 #include "tuner/worker/variant.h"
@@ -163,8 +164,8 @@ static ev_status set_provenance(const qualify_kernel *x, const task_start *start
         out->genome = ev_arena_strdup(x->arena, text);
         out->genome_sha256 = ev_arena_strdup(x->arena, sha256.hex);
     }
-    out->versions = ev_arena_printf(x->arena, "{\"evoke\":\"%s\",\"llvm\":\"%s\"}", EVOKE_VERSION,
-                                    ir_llvm_version());
+    out->versions = ev_arena_printf(x->arena, "{\"evoke\":\"%s\",\"llvm\":\"%s\",\"model\":\"%s\"}",
+                                    EVOKE_VERSION, ir_llvm_version(), model_version());
     free(text);
     json_decref(json);
     ir_genome_free(genome);

@@ -375,7 +375,8 @@ ev_status records_create(const char *path, const json_t *identity, records **out
 
 /* Whether the build, not the command line, gives this key. */
 static bool is_of_build(const char *key) {
-    return strcmp(key, "evoke") == 0 || strcmp(key, "protocol") == 0 || strcmp(key, "llvm") == 0;
+    return strcmp(key, "evoke") == 0 || strcmp(key, "protocol") == 0 || strcmp(key, "llvm") == 0 ||
+           strcmp(key, "model") == 0;
 }
 
 static ev_status fail_identity(const records *r, const char *key, const json_t *theirs,

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "fitness/model/version.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -105,15 +106,16 @@ static json_t *identity_of(const tune_state *run) {
     ev_sha256 from = {{0}};
     if (run->earlier)
         from = earlier_sha256(run->earlier);
-    return json_pack("{s:s,s:o,s:o,s:I,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:o,s:s,s:s,s:s,s:i,s:s}",
-                     "from", from.hex, "tasks", tasks, "shapes", shapes, "most",
-                     (json_int_t)(run->shapes.count > 0 ? o->most_variants : 0), "device",
-                     o->device, "seed", (json_int_t)o->seed, "strategy", strategy_name(o->strategy),
-                     "evaluations", (json_int_t)o->evaluations, "seconds", o->seconds, "least_gain",
-                     o->least_gain, "bold", o->bold, "structure", !o->no_structure, "without",
-                     left_out(o), "prior", o->prior ? o->prior->sha256.hex : "", "starts",
-                     o->starts ? o->starts : "all", "evoke", EVOKE_VERSION, "protocol",
-                     PROTOCOL_VERSION, "llvm", ir_llvm_version());
+    return json_pack(
+        "{s:s,s:o,s:o,s:I,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:o,s:s,s:s,s:s,s:i,s:s,s:s}", "from",
+        from.hex, "tasks", tasks, "shapes", shapes, "most",
+        (json_int_t)(run->shapes.count > 0 ? o->most_variants : 0), "device", o->device, "seed",
+        (json_int_t)o->seed, "strategy", strategy_name(o->strategy), "evaluations",
+        (json_int_t)o->evaluations, "seconds", o->seconds, "least_gain", o->least_gain, "bold",
+        o->bold, "structure", !o->no_structure, "without", left_out(o), "prior",
+        o->prior ? o->prior->sha256.hex : "", "starts", o->starts ? o->starts : "all", "evoke",
+        EVOKE_VERSION, "protocol", PROTOCOL_VERSION, "llvm", ir_llvm_version(), "model",
+        model_version());
 }
 
 const char *tune_device(const tune_state *run) {

@@ -2,6 +2,7 @@
 #include "tuner/run/tune_inside.h"
 
 #include "base/json.h"
+#include "fitness/model/version.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -229,8 +230,9 @@ ev_status winner_write(course *c, const winner *w, const winner_beside *beside, 
         .genome = print_and_drop(ir_genome_to_json(w->genome)),
         .rows = print_and_drop(rows),
         .score = w->promoted ? print_and_drop(score_to_json(&w->score)) : strdup(""),
-        .versions = print_and_drop(json_pack("{s:s,s:s,s:i}", "evoke", EVOKE_VERSION, "llvm",
-                                             ir_llvm_version(), "records", RECORDS_VERSION)),
+        .versions = print_and_drop(json_pack("{s:s,s:s,s:s,s:i}", "evoke", EVOKE_VERSION, "llvm",
+                                             ir_llvm_version(), "model", model_version(), "records",
+                                             RECORDS_VERSION)),
         .bold = bold_text(beside->bold),
         .portfolio = beside->portfolio ? beside->portfolio : ""};
     pool_job *baseline = NULL;

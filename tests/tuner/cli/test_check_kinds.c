@@ -171,6 +171,20 @@ static void slower_than_recorded_is_performance(void **state) {
     expect_kind("performance", 1, "ns are recorded");
 }
 
+/* Another timing model gives other times, which are neither slower nor drift. */
+static void times_of_another_model_are_not_held_exactly(void **state) {
+    (void)state;
+    copy_bundle();
+    scale_times(0.9);
+    json_t *manifest = read_manifest();
+    json_t *provenance = json_object_get(variant_of(manifest), "provenance");
+    json_t *versions = json_object_get(provenance, "versions");
+    assert_int_equal(strlen(ev_json_text(versions, "model", "")), 16);
+    (void)json_object_set_new(versions, "model", json_string("0123456789abcdef"));
+    write_manifest(manifest);
+    expect_kind("ok", 0, NULL);
+}
+
 static void all_else_that_differs_is_drift(void **state) {
     (void)state;
     copy_bundle();
@@ -434,6 +448,7 @@ int main(void) {
         cmocka_unit_test(an_honest_bundle_is_ok),
         cmocka_unit_test(wrong_answers_are_accuracy),
         cmocka_unit_test(slower_than_recorded_is_performance),
+        cmocka_unit_test(times_of_another_model_are_not_held_exactly),
         cmocka_unit_test(all_else_that_differs_is_drift),
         cmocka_unit_test(long_names_are_drift),
         cmocka_unit_test(what_cannot_be_judged_is_setup),

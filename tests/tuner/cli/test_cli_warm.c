@@ -7,6 +7,7 @@
 #include "tuner/run/records.h"
 
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +195,28 @@ static void wrong_files_are_refused(void **state) {
                      2, "evolve alone");
 }
 
+/* Times of another timing model are computed again. */
+static void another_model_takes_the_genomes_alone(void **state) {
+    (void)state;
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(cli_path("cold.sqlite"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "UPDATE run SET identity = "
+                                  "json_set(identity, '$.model', '0123456789abcdef')",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_changes(db), 1);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    json_t *json = cli_json(CLI_RUN("tune", cli_path("wave.json"), "--evaluations", "12", "--seed",
+                                    "4", "--from", cli_path("cold.sqlite"), "--records",
+                                    cli_path("newer.sqlite"), "--json"),
+                            0);
+    assert_null(json_object_get(json, "recalled"));
+    json_decref(json);
+    child second = child_of("newer.sqlite", 1);
+    assert_string_equal(second.genome, cold_genome);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cold_search_finds_something),
@@ -203,6 +226,7 @@ int main(void) {
         cmocka_unit_test(what_does_not_apply_is_told),
         cmocka_unit_test(resumes_with_the_same_file_alone),
         cmocka_unit_test(wrong_files_are_refused),
+        cmocka_unit_test(another_model_takes_the_genomes_alone),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);
 }
