@@ -428,6 +428,14 @@ ev_status expr_eval_as(const char *text, ev_type type, const expr_scope *scope, 
 /* ---- names without values ----------------------------------------------------------------------
  */
 
+bool expr_is_name(const char *text) {
+    if (!isalpha((unsigned char)*text) && *text != '_')
+        return false;
+    while (isalnum((unsigned char)*text) || *text == '_')
+        text++;
+    return *text == '\0';
+}
+
 ev_status expr_check(const char *text, const expr_names *names, bool *constant, ev_error *err) {
     reader r = {.text = text, .at = text, .names = names, .err = err};
     expr_value ignored;

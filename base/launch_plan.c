@@ -167,14 +167,6 @@ bool launch_plan_is_plain(const launch_plan *plan) {
 
 static const expr_scope NO_VALUES = {NULL, 0};
 
-static bool is_name(const char *text) {
-    if (!isalpha((unsigned char)*text) && *text != '_')
-        return false;
-    while (isalnum((unsigned char)*text) || *text == '_')
-        text++;
-    return *text == '\0';
-}
-
 /* PTX ISA, "Identifiers". */
 static bool is_entry(const char *text) {
     bool led = isalpha((unsigned char)*text) || (*text != '\0' && strchr("_$%", *text) != NULL);
@@ -222,7 +214,7 @@ static bool is_listed(const expr_names *names, const char *name) {
 /* A new name: neither one of the task's nor one that stands before it in the plan. */
 static ev_status check_new_name(const launch_plan *plan, const expr_names *names, const char *what,
                                 const char *name, size_t scratch, size_t hidden, ev_error *err) {
-    if (!is_name(name))
+    if (!expr_is_name(name))
         return ev_fail(err, EV_BAD,
                        "%s, name: \"%.200s\" is no name; use letters, digits and _, not a digit "
                        "first",
@@ -273,7 +265,7 @@ static bool is_whole(double value) {
 static ev_status check_range(const launch_plan *plan, size_t index, const expr_names *names,
                              ev_error *err) {
     const launch_range *r = &plan->ranges[index];
-    if (!is_name(r->name) || (names != NULL && !is_listed(names, r->name)))
+    if (!expr_is_name(r->name) || (names != NULL && !is_listed(names, r->name)))
         return ev_fail(err, EV_BAD, "range %zu, name: unknown name \"%.200s\"", index, r->name);
     for (size_t i = 0; i < index; i++) {
         if (strcmp(plan->ranges[i].name, r->name) == 0)

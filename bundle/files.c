@@ -44,6 +44,11 @@ ev_status reading_files(const reading *r) {
             return ev_json_fail(r->doc, "files", r->err, "the path '%s' leads out of the bundle",
                                 path);
         EV_TRY(manifest_check(r->doc, MANIFEST_FILE, facts, "files", r->err));
+        if (!reading_is_hash(ev_json_text(facts, "sha256", "")) ||
+            ev_json_integer(facts, "bytes", 0) < 0)
+            return ev_json_fail(r->doc, "files", r->err,
+                                "%s has a hash of 64 digits (0 to 9, a to f), and 0 bytes or more",
+                                path);
         if (!store_has(r->b->files, path))
             return ev_fail(r->err, EV_BAD, "the bundle %s is damaged: %s is missing",
                            store_name(r->b->files), path);

@@ -233,7 +233,7 @@ static ev_status read_text_of(const reading *r, const json_t *value, const char 
     return *out != NULL ? EV_OK : ev_fail_memory(r->err, 1);
 }
 
-static bool is_hash(const char *text) {
+bool reading_is_hash(const char *text) {
     return strlen(text) == EV_SHA256_HEX - 1 &&
            strspn(text, "0123456789abcdef") == EV_SHA256_HEX - 1;
 }
@@ -247,7 +247,7 @@ static ev_status read_provenance(const reading *r, const json_t *object, const c
         EV_TRY(read_text_of(r, get(p, "versions"), &out->versions));
     }
     out->records_sha256 = ev_json_text(p, "records_sha256", NULL);
-    if (out->records_sha256 != NULL && !is_hash(out->records_sha256))
+    if (out->records_sha256 != NULL && !reading_is_hash(out->records_sha256))
         return ev_json_fail(r->doc, reading_join(r, where, "provenance.records_sha256"), r->err,
                             "a hash has 64 digits of 0 to 9 and a to f");
     out->genome_sha256 = ev_json_text(p, "genome_sha256", "");
@@ -303,8 +303,7 @@ static ev_status read_ptx(const reading *r, const json_t *object, const char *wh
     return r->is_lazy ? EV_OK : load_ptx(r, out);
 }
 
-/* False: no power of two up to 4096. */
-static bool is_alignment(json_int_t bytes) {
+bool reading_is_alignment(json_int_t bytes) {
     return bytes > 0 && bytes <= 4096 && (bytes & (bytes - 1)) == 0;
 }
 
@@ -325,7 +324,7 @@ static ev_status read_alignments(const reading *r, const bundle_kernel *k, const
         return ev_fail_memory(r->err, json_object_size(needs) * sizeof *all);
     out->alignments = all;
     json_object_foreach(needs, name, value) {
-        if (!is_alignment(json_integer_value(value)) || !has_buffer(k, name))
+        if (!reading_is_alignment(json_integer_value(value)) || !has_buffer(k, name))
             return ev_json_fail(r->doc, reading_join(r, where, "alignments"), r->err,
                                 "'%s' is no buffer of the kernel, or its alignment is no power of "
                                 "two up to 4096",
@@ -420,48 +419,6 @@ static ev_status read_variants(const reading *r, const bundle_kernel *k, const j
 
 /* ---- kernels ---- */
 
-static ev_status read_arguments(const reading *r, const json_t *kernel, const char *where,
-                                bundle_kernel *out) {
-    const json_t *array = get(kernel, "arguments");
-    out->argument_count = json_array_size(array);
-    bundle_argument *all = EV_NEW_ARRAY(r->arena, bundle_argument, out->argument_count + 1);
-    if (all == NULL)
-        return ev_fail_memory(r->err, out->argument_count * sizeof *all);
-    out->arguments = all;
-    for (size_t i = 0; i < out->argument_count; i++) {
-        const json_t *a = json_array_get(array, i);
-        EV_TRY(manifest_check(r->doc, MANIFEST_ARGUMENT, a,
-                              reading_member(r, where, "arguments", i), r->err));
-        json_int_t align = ev_json_integer(a, "align", BUNDLE_ALIGN);
-        if (!is_alignment(align))
-            return ev_json_fail(r->doc,
-                                reading_join(r, reading_member(r, where, "arguments", i), "align"),
-                                r->err, "an alignment is a power of two up to 4096");
-        all[i] = (bundle_argument){ev_json_text(a, "name", ""), ev_json_text(a, "kind", ""),
-                                   ev_json_text(a, "type", ""), ev_json_text(a, "expression", ""),
-                                   (uint32_t)align};
-    }
-    return EV_OK;
-}
-
-static ev_status read_symbols(const reading *r, const json_t *kernel, const char *where,
-                              bundle_kernel *out) {
-    const json_t *array = get(kernel, "symbols");
-    out->symbol_count = json_array_size(array);
-    bundle_symbol *all = EV_NEW_ARRAY(r->arena, bundle_symbol, out->symbol_count + 1);
-    if (all == NULL)
-        return ev_fail_memory(r->err, out->symbol_count * sizeof *all);
-    out->symbols = all;
-    for (size_t i = 0; i < out->symbol_count; i++) {
-        const json_t *v = json_array_get(array, i);
-        EV_TRY(manifest_check(r->doc, MANIFEST_SYMBOL, v, reading_member(r, where, "symbols", i),
-                              r->err));
-        all[i] = (bundle_symbol){ev_json_text(v, "name", ""), ev_json_text(v, "type", ""),
-                                 ev_json_text(v, "count", "")};
-    }
-    return EV_OK;
-}
-
 static ev_status read_kernel(const reading *r, const json_t *object, const char *where,
                              bundle_kernel *out) {
     EV_TRY(manifest_check(r->doc, MANIFEST_KERNEL, object, where, r->err));
@@ -473,10 +430,14 @@ static ev_status read_kernel(const reading *r, const json_t *object, const char 
     if (get(get(r->doc->root, "files"), out->task) == NULL)
         return ev_json_fail(r->doc, reading_join(r, where, "task"), r->err,
                             "the files of the bundle do not have '%s'", out->task);
-    EV_TRY(read_arguments(r, object, where, out));
-    EV_TRY(read_symbols(r, object, where, out));
+    if (!expr_is_name(out->name))
+        return ev_json_fail(r->doc, reading_join(r, where, "kernel"), r->err,
+                            "\"%.100s\" is no name; use letters, digits and _, not a digit first",
+                            out->name);
+    EV_TRY(reading_arguments(r, object, where, out));
     EV_TRY(
         read_variants(r, out, object, where, "baselines", &out->baselines, &out->baseline_count));
+    EV_TRY(reading_expressions(r, where, out));
     EV_TRY(read_variants(r, out, object, where, "variants", &out->variants, &out->variant_count));
     return read_variants(r, out, object, where, "starts", &out->starts, &out->start_count);
 }

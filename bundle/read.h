@@ -61,6 +61,19 @@ ev_status reading_file(const bundle *b, const char *path, char **data, size_t *b
  * missing or a stray file, a path that leads out. */
 ev_status reading_files(const reading *r) EV_CHECKED;
 
+/* 64 digits of 0 to 9 and a to f. */
+bool reading_is_hash(const char *text);
+/* A power of two up to 4096. */
+bool reading_is_alignment(json_int_t bytes);
+/* The keys "arguments" and "symbols" of a kernel (read_arguments.c). EV_BAD: a name that is none or
+ * is there twice, an unknown kind, type or alignment. */
+ev_status reading_arguments(const reading *r, const json_t *kernel, const char *where,
+                            bundle_kernel *out) EV_CHECKED;
+/* Holds the expressions of arguments and symbols against the names of the shape, which the first
+ * baseline has. EV_BAD: a syntax error, a name that is not there. */
+ev_status reading_expressions(const reading *r, const char *where,
+                              const bundle_kernel *k) EV_CHECKED;
+
 /* What a variant's PTX needs, and the key "resources" (read_needs.c). After reading_gpu. */
 /* The machine code of a variant (read_cubins.c). */
 ev_status reading_cubins(const reading *r, const json_t *variant, const char *where,

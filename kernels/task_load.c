@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
@@ -26,17 +25,8 @@ static const char *keep(loader *l, const char *text) {
     return text ? ev_arena_strdup(l->arena, text) : NULL;
 }
 
-/* Reads a name for expressions. */
-static bool is_name(const char *text) {
-    if (!isalpha((unsigned char)*text) && *text != '_')
-        return false;
-    while (isalnum((unsigned char)*text) || *text == '_')
-        text++;
-    return *text == '\0';
-}
-
 static ev_status check_name(loader *l, const char *name, const char *where) {
-    if (is_name(name))
+    if (expr_is_name(name))
         return EV_OK;
     return ev_json_fail(l->doc, where, l->err,
                         "\"%s\" is no name; use letters, digits and _, not a digit first", name);

@@ -131,6 +131,54 @@ static void whole_numbers_are_exact(void **state) {
     }
 }
 
+/* The sample's manifest with the first `from` behind `at` replaced. */
+static void change_manifest(const char *at, const char *from, const char *to) {
+    char *text = manifest_text();
+    char path[200];
+    char *place = strstr(text, at);
+    ev_str made = EV_STR_EMPTY;
+    ev_error err = {0};
+    place = place != NULL ? strstr(place, from) : NULL;
+    if (place == NULL)
+        fail_msg("behind '%s' there is no '%s' in: %s", at, from, text);
+    ev_str_append_n(&made, text, (size_t)(place - text));
+    ev_str_append(&made, to);
+    ev_str_append(&made, place + strlen(from));
+    (void)snprintf(path, sizeof path, "%s/manifest.json", sample_path("h"));
+    assert_int_equal(ev_file_write(path, ev_str_text(&made), made.length, &err), EV_OK);
+    ev_str_free(&made);
+    free(text);
+}
+
+/* What a launch or a C header would stumble over is refused when the bundle is opened. */
+static void broken_arguments_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *at, *from, *to, *words;
+    } rows[] = {
+        {"\"arguments\"", "\"kind\": \"in\"", "\"kind\": \"sideways\"", "\"sideways\" is no kind"},
+        {"\"arguments\"", "\"type\": \"f32\"", "\"type\": \"f31\"", "\"f31\" is no type"},
+        {"\"arguments\"", "\"name\": \"x\"", "\"name\": \"x; y\"", "\"x; y\" is no name"},
+        {"\"arguments\"", "\"name\": \"x\"", "\"name\": \"y\"", "\"y\" is there twice"},
+        {"\"arguments\"", "\"expression\": \"N\"", "\"expression\": \"\"", "a number, a name"},
+        {"\"arguments\"", "\"expression\": \"N\"", "\"expression\": \"N */ M\"",
+         "expression \"N */ M\""},
+        {"\"arguments\"", "\"expression\": \"N\"", "\"expression\": \"TILE\"", "unknown name"},
+        {"\"arguments\"", "\"expression\": \"4.0 / 2\"", "\"expression\": \"scale\"",
+         "unknown name"},
+        {"\"symbols\"", "\"count\": \"2\"", "\"count\": \"2 * K\"", "unknown name"},
+        {"\"symbols\"", "\"type\": \"f32\"", "\"type\": \"\"", "is no type"},
+        {"\"kernels\"", "\"kernel\": \"add\"", "\"kernel\": \"\"", "is no name"},
+        {"\"kernels\"", "\"kernel\": \"add\"", "\"kernel\": \"a\\n\\u001b[31m\"", "is no name"},
+        {"\"files\"", "\"bytes\": ", "\"bytes\": -", "0 bytes or more"},
+        {"\"files\"", "\"sha256\": \"", "\"sha256\": \"A", "hash of 64 digits"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        change_manifest(rows[i].at, rows[i].from, rows[i].to);
+        open_fails(rows[i].words);
+    }
+}
+
 /* Each would take time that grows with the square of the file. */
 static void lists_have_limits(void **state) {
     (void)state;
@@ -207,9 +255,9 @@ static void memory_is_bounded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_with_nuls_are_whole), cmocka_unit_test(terminals_obey_no_message),
-        cmocka_unit_test(whole_numbers_are_exact),   cmocka_unit_test(lists_have_limits),
-        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(files_with_nuls_are_whole),    cmocka_unit_test(terminals_obey_no_message),
+        cmocka_unit_test(whole_numbers_are_exact),      cmocka_unit_test(lists_have_limits),
+        cmocka_unit_test(broken_arguments_are_refused), cmocka_unit_test(memory_is_bounded),
     };
     return cmocka_run_group_tests(tests, sample_make_folder, sample_remove_folder);
 }

@@ -110,7 +110,7 @@ static void fill_kernel(ev_arena *arena, bundle_kernel *k, size_t number, size_t
         fill_variant(arena, &all[i], number * variants + i);
     if (all != NULL)
         fill_variant(arena, &all[variants], 1000000 + number * GPUS); /* for the oldest GPU */
-    *k = (bundle_kernel){.name = ev_arena_printf(arena, "kernel-%zu", number),
+    *k = (bundle_kernel){.name = ev_arena_printf(arena, "kernel_%zu", number),
                          .family = "bench",
                          .doc = "made up",
                          .task = "tasks/task.json",

@@ -1,0 +1,141 @@
+/* Reads what a manifest says of a kernel's arguments and of the variables that the host fills. A
+ * launch relies on each word of it, so that an unknown one is refused here and not there. */
+#include "bundle/read.h"
+
+#include "base/type.h"
+#include "bundle/manifest.h"
+
+#include <string.h>
+
+static bool is_kind(const char *kind) {
+    static const char *const kinds[] = {"in", "out", "inout", "scalar"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(kind, kinds[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_scalar(const bundle_argument *a) {
+    return strcmp(a->kind, "scalar") == 0;
+}
+
+static ev_status fail(const reading *r, const char *where, const char *key, const char *text,
+                      const char *what) {
+    return ev_json_fail(r->doc, reading_join(r, where, key), r->err, "\"%.100s\" %s", text, what);
+}
+
+/* The type and the name of an argument or a symbol. */
+static ev_status check_names(const reading *r, const char *where, const char *name,
+                             const char *type) {
+    ev_type ignored = EV_F32;
+    if (!expr_is_name(name))
+        return fail(r, where, "name", name,
+                    "is no name; use letters, digits and _, not a digit first");
+    if (!ev_type_find(type, &ignored))
+        return fail(r, where, "type", type, "is no type of elements");
+    return EV_OK;
+}
+
+static ev_status check_argument(const reading *r, const char *where, const bundle_argument *all,
+                                size_t index) {
+    const bundle_argument *a = &all[index];
+    EV_TRY(check_names(r, where, a->name, a->type));
+    if (!is_kind(a->kind))
+        return fail(r, where, "kind", a->kind, "is no kind; it is in, out, inout or scalar");
+    if (!reading_is_alignment(a->align))
+        return ev_json_fail(r->doc, reading_join(r, where, "align"), r->err,
+                            "an alignment is a power of two up to 4096");
+    for (size_t i = 0; i < index; i++) {
+        if (strcmp(all[i].name, a->name) == 0)
+            return fail(r, where, "name", a->name, "is there twice");
+    }
+    return EV_OK;
+}
+
+static ev_status read_arguments(const reading *r, const json_t *kernel, const char *where,
+                                bundle_kernel *out) {
+    const json_t *array = json_object_get(kernel, "arguments");
+    out->argument_count = json_array_size(array);
+    if (out->argument_count > MOST_NAMES)
+        return ev_json_fail(r->doc, reading_join(r, where, "arguments"), r->err,
+                            "a kernel has at most %d arguments", MOST_NAMES);
+    bundle_argument *all = EV_NEW_ARRAY(r->arena, bundle_argument, out->argument_count + 1);
+    if (all == NULL)
+        return ev_fail_memory(r->err, out->argument_count * sizeof *all);
+    out->arguments = all;
+    for (size_t i = 0; i < out->argument_count; i++) {
+        const json_t *a = json_array_get(array, i);
+        const char *place = reading_member(r, where, "arguments", i);
+        EV_TRY(manifest_check(r->doc, MANIFEST_ARGUMENT, a, place, r->err));
+        json_int_t align = ev_json_integer(a, "align", BUNDLE_ALIGN);
+        all[i] = (bundle_argument){ev_json_text(a, "name", ""), ev_json_text(a, "kind", ""),
+                                   ev_json_text(a, "type", ""), ev_json_text(a, "expression", ""),
+                                   reading_is_alignment(align) ? (uint32_t)align : 0};
+        EV_TRY(check_argument(r, place, all, i));
+    }
+    return EV_OK;
+}
+
+static ev_status read_symbols(const reading *r, const json_t *kernel, const char *where,
+                              bundle_kernel *out) {
+    const json_t *array = json_object_get(kernel, "symbols");
+    out->symbol_count = json_array_size(array);
+    bundle_symbol *all = EV_NEW_ARRAY(r->arena, bundle_symbol, out->symbol_count + 1);
+    if (all == NULL)
+        return ev_fail_memory(r->err, out->symbol_count * sizeof *all);
+    out->symbols = all;
+    for (size_t i = 0; i < out->symbol_count; i++) {
+        const json_t *v = json_array_get(array, i);
+        const char *place = reading_member(r, where, "symbols", i);
+        EV_TRY(manifest_check(r->doc, MANIFEST_SYMBOL, v, place, r->err));
+        all[i] = (bundle_symbol){ev_json_text(v, "name", ""), ev_json_text(v, "type", ""),
+                                 ev_json_text(v, "count", "")};
+        EV_TRY(check_names(r, place, all[i].name, all[i].type));
+    }
+    return EV_OK;
+}
+
+ev_status reading_arguments(const reading *r, const json_t *kernel, const char *where,
+                            bundle_kernel *out) {
+    EV_TRY(read_arguments(r, kernel, where, out));
+    return read_symbols(r, kernel, where, out);
+}
+
+/* ---- expressions ---- */
+
+static ev_status check_expression(const reading *r, const char *where, const char *key,
+                                  const char *text, const expr_names *names) {
+    bool ignored = false;
+    ev_error why = {.status = EV_OK};
+    if (expr_check(text, names, &ignored, &why) == EV_OK)
+        return EV_OK;
+    return ev_json_fail(r->doc, reading_join(r, where, key), r->err, "%s", why.text);
+}
+
+/* Scalars use the shape and the scalars before them; buffers and symbols use all of these. */
+ev_status reading_expressions(const reading *r, const char *where, const bundle_kernel *k) {
+    const char *names[2 * MOST_NAMES];
+    size_t count = 0;
+    if (k->baseline_count == 0 || k->baselines[0].plan->range_count == 0)
+        return EV_OK;
+    const launch_plan *shape = k->baselines[0].plan;
+    for (size_t i = 0; i < shape->range_count && i < MOST_NAMES; i++)
+        names[count++] = shape->ranges[i].name;
+    for (int scalars = 1; scalars >= 0; scalars--) {
+        for (size_t i = 0; i < k->argument_count; i++) {
+            const bundle_argument *a = &k->arguments[i];
+            const expr_names known = {names, count};
+            if (is_scalar(a) != (scalars == 1))
+                continue;
+            EV_TRY(check_expression(r, reading_member(r, where, "arguments", i), "expression",
+                                    a->expression, &known));
+            if (is_scalar(a))
+                names[count++] = a->name;
+        }
+    }
+    for (size_t i = 0; i < k->symbol_count; i++)
+        EV_TRY(check_expression(r, reading_member(r, where, "symbols", i), "count",
+                                k->symbols[i].count, &(expr_names){names, count}));
+    return EV_OK;
+}
