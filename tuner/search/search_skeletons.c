@@ -38,12 +38,13 @@
 #define FADE 0.98        /* of an effort at each of its children */
 #define OF_A_PREFIX 3    /* most skeletons of one prefix, unless it is empty */
 #define OF_AN_OUTLINE 4  /* most of one outline, the same */
-#define NEIGHBOURS 0.5   /* so often a neighbour is drawn, while there are any */
-#define BY_DEPTH 0.5     /* so often the parent is one of a random depth, shallow ones more often */
-#define NOTHING 0.02     /* relative change of time by an edit that is not worth a place */
-#define CROSSED 0.2      /* so often two skeletons are crossed */
-#define ALTERNATIVES 3   /* arms of a step: most refusals hold for all places */
-#define MISS_PROBES 8    /* one draw in so many may take an edit that found no place there before */
+#define NEIGHBOURS 0.3   /* so often a neighbour is drawn, while there are any */
+#define REDUCED 0.3    /* so often the fastest is drawn without an edit, while one is left to try */
+#define BY_DEPTH 0.5   /* so often the parent is one of a random depth, shallow ones more often */
+#define NOTHING 0.02   /* relative change of time by an edit that is not worth a place */
+#define CROSSED 0.2    /* so often two skeletons are crossed */
+#define ALTERNATIVES 3 /* arms of a step: most refusals hold for all places */
+#define MISS_PROBES 8  /* one draw in so many may take an edit that found no place there before */
 #define OPERATOR_WEIGHT 2 /* of macros and operators, beside the square roots of ways */
 #define ONE_STEP 0.65     /* probability of one step */
 #define TWO_STEPS 0.9     /* probability of at most two */
@@ -232,8 +233,9 @@ static ir_genome *reduce_best(const search *s, skeleton_pool *p) {
 
 /* Draws the fastest skeleton without one edit. The child may be a little slower: its limit is not
  * the parent's. */
-static bool draw_reduced(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48]) {
-    ir_genome *reduced = reduce_best(s, p);
+static bool draw_reduced(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
+                         ev_pcg *rng) {
+    ir_genome *reduced = ev_pcg_unit(rng) < REDUCED ? reduce_best(s, p) : NULL;
     if (!reduced)
         return false;
     recipe_parents(r, &p->members[0], NULL, parents);
@@ -278,7 +280,7 @@ static bool draw_neighbour(search *s, skeleton_pool *p, recipe *r, draft *d, cha
 
 void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
     skeleton_pool *p = &s->pools[d->start];
-    if (draw_reduced(s, p, r, d, parents) || draw_neighbour(s, p, r, d, parents, rng))
+    if (draw_reduced(s, p, r, d, parents, rng) || draw_neighbour(s, p, r, d, parents, rng))
         return;
     const member *first = choose(p, rng), *mate = choose(p, rng);
     bool crosses = ev_pcg_unit(rng) < CROSSED && can_cross(first, mate);
