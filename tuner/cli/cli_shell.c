@@ -31,6 +31,12 @@ static void print_quoted(ev_str *out, const char *text) {
     ev_str_char(out, '\'');
 }
 
+/* The names of the commands, with a blank behind each. */
+static void print_commands(ev_str *out) {
+    for (size_t i = 0; i < CLI_COMMAND_COUNT; i++)
+        ev_str_printf(out, "%s ", cli_commands[i].name);
+}
+
 static void bash_command(ev_str *out, size_t command) {
     ev_str_printf(out, "    %s)\n        case $previous in\n", cli_commands[command].name);
     for (size_t i = 0; i < CLI_OPTION_COUNT; i++) {
@@ -51,7 +57,15 @@ static void bash_command(ev_str *out, size_t command) {
         if (takes(&cli_options[i], command))
             ev_str_printf(out, "--%s ", cli_options[i].name);
     }
-    ev_str_append(out, "--help'\n           [[ $now == -* ]] || files=1 ;;\n        esac ;;\n");
+    ev_str_append(out, "--help'\n           [[ $now == -* ]] || ");
+    if (command == CLI_HELP) {
+        ev_str_append(out, "words='");
+        print_commands(out);
+        ev_str_append(out, "' ;;\n");
+    } else {
+        ev_str_append(out, "files=1 ;;\n");
+    }
+    ev_str_append(out, "        esac ;;\n");
 }
 
 static void print_bash(ev_str *out) {
@@ -60,8 +74,7 @@ static void print_bash(ev_str *out) {
                   "    local now=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}"
                   " words='' files=\n"
                   "    COMPREPLY=()\n    if ((COMP_CWORD == 1)); then\n        words='");
-    for (size_t i = 0; i < CLI_COMMAND_COUNT; i++)
-        ev_str_printf(out, "%s ", cli_commands[i].name);
+    print_commands(out);
     ev_str_append(out, "--help --version'\n    else\n    case ${COMP_WORDS[1]} in\n");
     for (size_t i = 0; i < CLI_COMMAND_COUNT; i++)
         bash_command(out, i);
@@ -123,8 +136,15 @@ static void print_zsh(ev_str *out) {
             if (takes(&cli_options[o], i))
                 zsh_option(out, &cli_options[o]);
         }
-        ev_str_append(out,
-                      " \\\n        '--help[the help of this command]' '*:operand:_files' ;;\n");
+        ev_str_append(out, " \\\n        '--help[the help of this command]' '*:operand:");
+        if (i == CLI_HELP) {
+            ev_str_char(out, '(');
+            print_commands(out);
+            ev_str_char(out, ')');
+        } else {
+            ev_str_append(out, "_files");
+        }
+        ev_str_append(out, "' ;;\n");
     }
     ev_str_append(out, "    esac\n}\n_evoke \"$@\"\n");
 }
@@ -137,6 +157,10 @@ static void print_fish(ev_str *out) {
         print_quoted(out, cli_commands[i].doc);
         ev_str_char(out, '\n');
     }
+    ev_str_printf(out, "complete -c evoke -n '__fish_seen_subcommand_from %s' -f -a '",
+                  cli_commands[CLI_HELP].name);
+    print_commands(out);
+    ev_str_append(out, "'\n");
     for (size_t i = 0; i < CLI_COMMAND_COUNT; i++) {
         for (size_t o = 0; o < CLI_OPTION_COUNT; o++) {
             const cli_option_row *row = &cli_options[o];

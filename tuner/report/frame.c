@@ -8,7 +8,8 @@
 static const char STYLE[] =
     ":root{color-scheme:light dark;--ink:#1c2330;--paper:#fff;--soft:#5b6677;--line:#dfe4ea;"
     "--dots:#9aa8bb;--best:#0b62c4;--pass:#1c7f4b;--bar:#b3402f;--panel:#f6f8fa}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6eaf0;--paper:#12161d;--soft:#9aa6b6;"
+    "@media screen and "
+    "(prefers-color-scheme:dark){:root{--ink:#e6eaf0;--paper:#12161d;--soft:#9aa6b6;"
     "--line:#2b333f;--dots:#5d6b7f;--best:#6cb0ff;--pass:#57c98c;--bar:#e88a78;--panel:#1a202a}}"
     "*{box-sizing:border-box}body{margin:0 auto;max-width:76rem;padding:1.2rem;background:"
     "var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}h1{font-size:1.6rem;margin:"
@@ -45,7 +46,11 @@ static const char STYLE[] =
     "visible"
     ",summary:focus-visible,[tabindex]:focus-visible{outline:2px solid var(--best);outline-offset:"
     "2px}"
-    "@media print{body{max-width:none}figure{break-inside:avoid}#live button{display:none}}";
+    /* On paper nothing can be scrolled: the widest table fits a page of A4. */
+    "@media print{:root{color-scheme:light}body{max-width:none;padding:0;font-size:10pt}figure,tr{"
+    "break-inside:avoid}h2,h3{break-after:avoid}.plots{grid-template-columns:1fr 1fr}.wide,.diff{"
+    "overflow:visible}.diff{white-space:pre-wrap}table{font-size:7pt}th,td{padding:.1rem .25rem}"
+    "th button{white-space:normal}#live button{display:none}}";
 
 /* Sorts a table by the column whose button was pressed. */
 static const char SORT[] =

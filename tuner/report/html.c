@@ -26,9 +26,10 @@ void report_escape(ev_str *out, const char *text) {
 
 /* ---- tables ---- */
 
-void report_begin_table(ev_str *out, const char *const titles[]) {
-    ev_str_append(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-                       "aria-label=\"table\"><table class=\"sorts\"><thead><tr>");
+void report_begin_table(ev_str *out, const char *label, const char *const titles[]) {
+    ev_str_append(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    report_escape(out, label);
+    ev_str_append(out, "\"><table class=\"sorts\"><thead><tr>");
     for (size_t i = 0; titles[i] != NULL; i++) {
         bool is_number = titles[i][0] == '>';
         ev_str_printf(out, "<th scope=\"col\"%s><button type=\"button\">%s</button></th>",

@@ -49,7 +49,7 @@ static void summary(const report_task *tasks, size_t count, ev_str *out) {
         finished += tasks[i].winner != NULL;
     if (finished == 0)
         return;
-    report_begin_table(out, titles);
+    report_begin_table(out, "Results", titles);
     for (size_t i = 0; i < count; i++) {
         for (size_t r = 0; tasks[i].rows != NULL && r < json_array_size(tasks[i].rows->root); r++)
             summary_row(out, json_array_get(tasks[i].rows->root, r));
@@ -87,7 +87,7 @@ static void lineage(const report_task *t, ev_str *out) {
     if (child == NULL)
         return;
     ev_str_append(out, "<details><summary>Lineage of the fastest child of the search</summary>\n");
-    report_begin_table(out, titles);
+    report_begin_table(out, "Lineage of the fastest child", titles);
     for (size_t i = 0; child != NULL && i < ANCESTORS_MOST; i++) {
         const report_child *parent =
             child->parent != REPORT_NO_PARENT ? report_find(t, child->parent) : NULL;
@@ -103,7 +103,7 @@ static void edits_table(const report_task *t, ev_str *out) {
     static const char *const titles[] = {"edit or operator", ">drawn",  ">duplicates", ">passed",
                                          ">as fast",         ">faster", NULL};
     ev_str_append(out, "<details><summary>Edits of the search: drawn, passed, faster</summary>\n");
-    report_begin_table(out, titles);
+    report_begin_table(out, "Edits of the search", titles);
     for (unsigned arm = 0; arm < ARM_COUNT; arm++) {
         const tally *a = &t->edits.arms[arm];
         if (a->drawn == 0)
@@ -147,7 +147,7 @@ static void show_accounts(const report_accounts *a, ev_str *out) {
     ev_str_append(out, "<p>By the timing model, at the case ");
     report_escape(out, a->at);
     ev_str_append(out, ".</p>\n");
-    report_begin_table(out, titles);
+    report_begin_table(out, "Times and resources", titles);
     account_row("baseline", &a->baseline, out);
     account_row("winner", &a->winner, out);
     report_end_table(out);

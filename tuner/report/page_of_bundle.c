@@ -143,7 +143,7 @@ static void begin_results(const result_columns *columns, ev_str *out) {
         titles[count++] = others[i];
     if (columns->gpus)
         titles[count++] = "GPU";
-    report_begin_table(out, titles);
+    report_begin_table(out, "Results", titles);
 }
 
 static void results(const bundle *b, ev_str *out) {
@@ -216,7 +216,7 @@ static void trials(const bundle_qualified *q, ev_str *out) {
     }
     shown = q->trial_count - untimed;
     if (shown > 0)
-        report_begin_table(out, shows_starts ? with_starts : plain);
+        report_begin_table(out, "Qualification", shows_starts ? with_starts : plain);
     for (size_t i = 0; i < q->trial_count; i++) {
         const bundle_trial *t = &q->trials[i];
         if (t->verdict != BUNDLE_VERDICT_PASS || t->variant.ns > 0)

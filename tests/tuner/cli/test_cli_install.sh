@@ -33,6 +33,7 @@ reply() {
 [[ $(reply re) == report ]] || fail "re is completed to: $(reply re)"
 [[ $(reply tune --effort "") == "quick normal thorough" ]] || fail "--effort: $(reply tune --effort "")"
 [[ $(reply tune --least) == --least-gain ]] || fail "--least: $(reply tune --least)"
+[[ $(reply help qu) == qualify ]] || fail "help qu is completed to: $(reply help qu)"
 [[ -z $(reply list --least) ]] || fail "list takes no --least-gain"
 [[ $(reply check "$scratch/li") == "$scratch/list.txt" ]] || fail "files: $(reply check "$scratch/li")"
 
@@ -41,6 +42,8 @@ if command -v zsh >/dev/null; then
 fi
 if command -v fish >/dev/null; then
   fish -n "$scratch/share/fish/vendor_completions.d/evoke.fish" || fail "fish does not read its completion"
+  said=$(fish -c "source '$scratch/share/fish/vendor_completions.d/evoke.fish'; complete -C 'evoke help qu'") || true
+  [[ $said == qualify* ]] || fail "fish completes help qu to: $said"
 fi
 
 for page in "$scratch"/share/man/man1/*.1; do

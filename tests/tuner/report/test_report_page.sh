@@ -69,6 +69,8 @@ button.click();const down=is((a,b)=>a>=b);button.click();const up=is((a,b)=>a<=b
 say('plots',document.querySelectorAll('svg').length);say('empty',empty.length);
 say('sorted',down&&up);say('errors',window.wrong.length+window.wrong.join(';'));
 say('unlabelled',[...document.querySelectorAll('svg')].filter(s=>!s.querySelector('title')).length);
+const labels=[...document.querySelectorAll('[role=region]')].map(r=>r.getAttribute('aria-label'));
+say('table',labels.filter(l=>!l||l==='table').length);
 say('overflow',document.documentElement.scrollWidth>window.innerWidth);
 </script>
 SCRIPT
@@ -77,12 +79,28 @@ SCRIPT
   for width in 500 1300; do
     look "$width" "$scratch/looked.html" >"$scratch/dom.txt"
     found=$(grep -o 'FOUND [a-z]*=[^<]*' "$scratch/dom.txt" | sed 's/FOUND //' | tr '\n' ' ')
-    [[ $found == "plots=$2 empty=0 sorted=true errors=0 unlabelled=0 overflow=false " ]] || {
+    [[ $found == "plots=$2 empty=0 sorted=true errors=0 unlabelled=0 table=0 overflow=false " ]] || {
       echo "at $width pixels the page $1 has: $found"
       exit 1
     }
   done
 }
+# expect_paper FILE: printed on A4, no table is wider than the page, whose width is that of the screen here.
+expect_paper() {
+  {
+    sed 's/@media print/@media screen/' "$1"
+    cat <<'SCRIPT'
+<script>
+const p=document.createElement('p'),w=[...document.querySelectorAll('.wide')].map(d=>d.firstElementChild.offsetWidth-d.clientWidth);
+p.textContent='FOUND cut='+w.filter(x=>x>0).length+' of='+(w.length>1);document.body.append(p);
+</script>
+SCRIPT
+  } >"$scratch/paper.html"
+  look 680 "$scratch/paper.html" >"$scratch/dom.txt"
+  grep -q 'FOUND cut=0 of=true' "$scratch/dom.txt" || fail "on paper $1 has: $(grep -o 'FOUND [^<]*' "$scratch/dom.txt")"
+}
+expect_paper "$scratch/report.html"
+expect_paper "$scratch/bundle.html"
 expect_page "$scratch/report.html" 7
 expect_page "$scratch/bundle.html" 3
 
