@@ -13,6 +13,11 @@ static __device__ float sigmoid(float x) {
     return 1.0f / (1.0f + expf(-x));
 }
 
+static __device__ float sum_of(const float *Z, const float *R, const float *bias, int b, int row,
+                               int H) {
+    return Z[b * 4 * H + row] + R[b * 4 * H + row] + bias[row];
+}
+
 extern "C" __global__ void lstm_gates_fp(const float *Z, const float *R, const float *bias,
                                          const float *C, float *gates, float *C_out, float *H_out,
                                          int B, int H) {
@@ -21,12 +26,10 @@ extern "C" __global__ void lstm_gates_fp(const float *Z, const float *R, const f
         return;
     int b = at / H, j = at % H;
 
-    float x[4];
-    for (int gate = 0; gate < 4; gate++) {
-        int row = gate * H + j;
-        x[gate] = Z[b * 4 * H + row] + R[b * 4 * H + row] + bias[row];
-    }
-    float i = sigmoid(x[0]), f = sigmoid(x[1]), g = tanhf(x[2]), o = sigmoid(x[3]);
+    float i = sigmoid(sum_of(Z, R, bias, b, 0 * H + j, H));
+    float f = sigmoid(sum_of(Z, R, bias, b, 1 * H + j, H));
+    float g = tanhf(sum_of(Z, R, bias, b, 2 * H + j, H));
+    float o = sigmoid(sum_of(Z, R, bias, b, 3 * H + j, H));
     float c = f * C[at] + i * g;
 
     gates[b * 4 * H + 0 * H + j] = i;
