@@ -93,10 +93,13 @@ void gradient_chunk(const corpus_request *request, void *state, uint64_t first, 
                     double *out) {
     const double *scales = state;
     uint64_t channels = (uint64_t)request->values[2], channel = first % channels;
+    uint64_t places = stream_of(request->seed, STREAM_PLACE);
     for (size_t i = 0; i < count; i++) {
         uint64_t bits = random_mix(request->seed, first + i);
         double size = -random_log(random_unit(bits)) * 0.70710678118654752;
-        out[i] = sign_of(bits) * size * scales[channel];
+        bool live = request->values[3] >= 1 ||
+                    random_unit(random_mix(places, (first + i) / channels)) < request->values[3];
+        out[i] = live ? sign_of(bits) * size * scales[channel] : 0;
         if (++channel == channels)
             channel = 0;
     }

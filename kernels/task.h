@@ -193,7 +193,11 @@ void task_free(task *t); /* NULL is fine */
 
 /* The shipped tasks, by name, in a fixed order: HOME/kernels/FAMILY/KERNEL/task.json. */
 ev_status task_list_shipped(char ***paths, size_t *count, ev_error *err) EV_CHECKED;
+/* As task_list_shipped, but the lead kernel of each family alone (kernels/families.def). */
+ev_status task_list_leads(char ***paths, size_t *count, ev_error *err) EV_CHECKED;
 void task_list_free(char **paths, size_t count);
+/* The paper that a family is named for; NULL: no shipped family has that name. */
+const char *task_family_paper(const char *family);
 /* Opens a shipped task by name, or a path to a task.json (has a slash or ends in .json). EV_BAD: an
  * unknown name, with the known ones. */
 ev_status task_open(const char *name_or_path, task **out, ev_error *err) EV_CHECKED;

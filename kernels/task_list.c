@@ -68,6 +68,49 @@ static const char *kernel_of(const char *path, size_t *length) {
     return start;
 }
 
+typedef struct family {
+    const char *name, *lead, *paper;
+} family;
+
+static const family FAMILIES[] = {
+#define FAMILY(name, lead, paper) {name, lead, paper},
+#include "kernels/families.def"
+#undef FAMILY
+};
+
+const char *task_family_paper(const char *name) {
+    for (size_t i = 0; i < sizeof FAMILIES / sizeof FAMILIES[0]; i++) {
+        if (strcmp(FAMILIES[i].name, name) == 0)
+            return FAMILIES[i].paper;
+    }
+    return NULL;
+}
+
+static bool is_lead(const char *path) {
+    size_t length = 0;
+    const char *kernel = kernel_of(path, &length);
+    for (size_t i = 0; i < sizeof FAMILIES / sizeof FAMILIES[0]; i++) {
+        if (strlen(FAMILIES[i].lead) == length && strncmp(FAMILIES[i].lead, kernel, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+ev_status task_list_leads(char ***paths, size_t *count, ev_error *err) {
+    char **all = NULL;
+    size_t total = 0, kept = 0;
+    EV_TRY(task_list_shipped(&all, &total, err));
+    for (size_t i = 0; i < total; i++) {
+        if (is_lead(all[i]))
+            all[kept++] = all[i];
+        else
+            free(all[i]);
+    }
+    *paths = all;
+    *count = kept;
+    return EV_OK;
+}
+
 static ev_status fail_unknown(const char *name, char **paths, size_t count, ev_error *err) {
     ev_str known = EV_STR_EMPTY;
     for (size_t i = 0; i < count; i++) {

@@ -30,7 +30,9 @@ static const golden GOLDENS[] = {
     {"relu_mask",
      {0.3, 13, 17, 4, 0.2, 1},
      "2974feb6051e29b84512a2e71bbdc1df81d6aab7537761fc7c2cd9bffe5b1ecf"},
-    {"gradient", {2, 0.7, 11}, "94b92e59993f1b2bb56b17a162ab87f325a883d45aa58a2fa835f2abab15263c"},
+    {"gradient",
+     {2, 0.7, 11, 1},
+     "94b92e59993f1b2bb56b17a162ab87f325a883d45aa58a2fa835f2abab15263c"},
     {"rank_gradient",
      {750, 0.1, 0.5},
      "5344a6a1b88fbf52be0849aefe5a162db589c716a434f2a5b29679d8e9a2af55"},
@@ -231,13 +233,34 @@ static void test_distributions(void **state) {
     assert_true(fabs(m.kurtosis - 3) < 0.05);
     m = moments_of("uniform", (double[CORPUS_MAX_PARAMETERS]){0, 1});
     assert_true(fabs(m.mean - 0.5) < 0.003 && fabs(m.deviation - 0.288675) < 0.001);
-    m = moments_of("gradient", (double[CORPUS_MAX_PARAMETERS]){3, 0, 1});
+    m = moments_of("gradient", (double[CORPUS_MAX_PARAMETERS]){3, 0, 1, 1});
     assert_true(fabs(m.mean) < 0.03 && fabs(m.deviation - 3) < 0.03);
     assert_true(fabs(m.kurtosis - 6) < 0.3); /* Laplace's */
     m = moments_of("weights", (double[CORPUS_MAX_PARAMETERS]){400, 1, 0});
     assert_true(fabs(m.deviation - 0.05) < 0.0005);
     m = moments_of("rank_gradient", (double[CORPUS_MAX_PARAMETERS]){65536, 2, 0.5});
     assert_true(fabs(m.deviation - 2 * sqrt(1.25)) < 0.03);
+}
+
+/* A row of a sparse gradient is zero as a whole or not at all, and a live one is as in the dense.
+ */
+static void test_sparse_rows(void **state) {
+    (void)state;
+    enum { N = 7, ROWS = 4096 };
+    static float dense[N * ROWS], data[N * ROWS];
+    golden all = {"gradient", {1, 0.5, N, 1}, ""}, some = {"gradient", {1, 0.5, N, 0.3}, ""};
+    corpus_request request = request_of(&all, (uint64_t)N * ROWS);
+    fill(&request, 0, (uint64_t)N * ROWS, dense);
+    request = request_of(&some, (uint64_t)N * ROWS);
+    fill(&request, 0, (uint64_t)N * ROWS, data);
+    size_t live = 0;
+    for (size_t r = 0; r < ROWS; r++) {
+        bool is_live = data[r * N] != 0;
+        for (size_t i = 0; i < N; i++)
+            assert_true(data[r * N + i] == (is_live ? dense[r * N + i] : 0));
+        live += is_live;
+    }
+    assert_true(fabs((double)live / ROWS - 0.3) < 0.03);
 }
 
 /* Copies of `repeat` elements are the same; ranks share their signal. */
@@ -426,10 +449,10 @@ int main(void) {
         cmocka_unit_test(test_seed_matters),   cmocka_unit_test(test_density),
         cmocka_unit_test(test_mask_structure), cmocka_unit_test(test_dropout_exact),
         cmocka_unit_test(test_dropout_even),   cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_ranks),          cmocka_unit_test(test_edge_cases),
-        cmocka_unit_test(test_splits),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_types),          cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_types_are_held),
+        cmocka_unit_test(test_sparse_rows),    cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_edge_cases),     cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_types),
+        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_types_are_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,24 +99,16 @@ static void check_task(const char *name) {
     task_free(t);
 }
 
-static void test_bp_data_masked(void **state) {
+static void test_shipped(void **state) {
     (void)state;
-    check_task("bp_data_masked");
-}
-
-static void test_sd_lstm_fp(void **state) {
-    (void)state;
-    check_task("sd_lstm_fp");
-}
-
-static void test_fft_conv2d(void **state) {
-    (void)state;
-    check_task("fft_conv2d");
-}
-
-static void test_ar_adam(void **state) {
-    (void)state;
-    check_task("ar_adam");
+    char **paths = NULL;
+    size_t count = 0;
+    ev_error err = {EV_OK, ""};
+    OK_OR_FAIL(task_list_shipped(&paths, &count, &err));
+    assert_true(count >= 4);
+    for (size_t i = 0; i < count; i++)
+        check_task(paths[i]);
+    task_list_free(paths, count);
 }
 
 static void test_examples(void **state) {
@@ -365,10 +357,9 @@ static void test_moves(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bp_data_masked), cmocka_unit_test(test_sd_lstm_fp),
-        cmocka_unit_test(test_fft_conv2d),     cmocka_unit_test(test_ar_adam),
-        cmocka_unit_test(test_examples),       cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_shipped), cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,35 @@ static real bp_reference(const task_inputs *in, const char *output, uint64_t at)
     return floats(in, "X")[at] > 0 ? sum : 0;
 }
 
+static real rows_reference(const task_inputs *in, const char *output, uint64_t at) {
+    (void)output;
+    uint64_t N = whole(in, "N"), K = whole(in, "K");
+    real sum = 0;
+    for (uint64_t k = 0; k < K; k++)
+        sum += (real)floats(in, "dY")[at / N * K + k] * (real)floats(in, "W")[k * N + at % N];
+    return sum;
+}
+
+static real weight_reference(const task_inputs *in, const char *output, uint64_t at) {
+    (void)output;
+    uint64_t C = whole(in, "channels"), O = whole(in, "outputs"), F = whole(in, "filter");
+    uint64_t S = whole(in, "side"), P = S + F - 1, images = whole(in, "M") / S / S;
+    uint64_t c = at % C, s = at / C % F, r = at / C / F % F, o = at / C / F / F % O;
+    uint64_t part = at / C / F / F / O;
+    real sum = 0;
+    for (uint64_t n = 0; n < images; n++) {
+        for (uint64_t y = 0; y < S; y++) {
+            for (uint64_t x = 0; x < S; x++) {
+                uint64_t pixel = (n * S + y) * S + x;
+                if (pixel / whole(in, "part") == part)
+                    sum += (real)floats(in, "dY")[pixel * O + o] *
+                           (real)floats(in, "X")[((n * P + y + r) * P + x + s) * C + c];
+            }
+        }
+    }
+    return sum;
+}
+
 static real lstm_gate(const task_inputs *in, uint64_t b, uint64_t row) {
     uint64_t H = whole(in, "H"), k = whole(in, "k");
     const int *kept = in->arguments[task_inputs_index(in, "kept")].data;
@@ -49,6 +78,60 @@ static real lstm_reference(const task_inputs *in, const char *output, uint64_t a
     real c = lstm_gate(in, b, H + j) * (real)floats(in, "C")[at] +
              lstm_gate(in, b, j) * lstm_gate(in, b, 2 * H + j);
     return strcmp(output, "C_out") == 0 ? c : lstm_gate(in, b, 3 * H + j) * tanhl(c);
+}
+
+static bool is_kept(const task_inputs *in, uint64_t h) {
+    const int *kept = in->arguments[task_inputs_index(in, "kept")].data;
+    bool found = false;
+    for (uint64_t n = 0; n < whole(in, "k"); n++)
+        found = found || (uint64_t)kept[n] == h;
+    return found;
+}
+
+static real lstm_data_reference(const task_inputs *in, const char *output, uint64_t at) {
+    (void)output;
+    uint64_t H = whole(in, "H"), b = at / H, h = at % H;
+    real sum = 0;
+    for (uint64_t j = 0; j < 4 * H; j++)
+        sum += (real)floats(in, "dG")[b * 4 * H + j] * (real)floats(in, "W")[j * H + h];
+    return is_kept(in, h) ? sum * number(in, "scale") : 0;
+}
+
+static real lstm_weight_reference(const task_inputs *in, const char *output, uint64_t at) {
+    (void)output;
+    uint64_t H = whole(in, "H"), j = at / H, h = at % H;
+    real sum = 0;
+    for (uint64_t b = 0; b < whole(in, "B"); b++)
+        sum += (real)floats(in, "dG")[b * 4 * H + j] * (real)floats(in, "X")[b * H + h];
+    return (real)floats(in, "dW")[at] + (is_kept(in, h) ? sum * number(in, "scale") : 0);
+}
+
+static real pointwise_gate(const task_inputs *in, uint64_t b, uint64_t row) {
+    uint64_t H = whole(in, "H"), at = b * 4 * H + row;
+    real x = (real)floats(in, "Z")[at] + (real)floats(in, "R")[at] + (real)floats(in, "bias")[row];
+    return row / H == 2 ? tanhl(x) : 1 / (1 + expl(-x));
+}
+
+static real pointwise_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t H = whole(in, "H"), b = at / H, j = at % H;
+    if (strcmp(output, "gates") == 0)
+        return pointwise_gate(in, at / (4 * H), at % (4 * H));
+    real c = pointwise_gate(in, b, H + j) * (real)floats(in, "C")[at] +
+             pointwise_gate(in, b, j) * pointwise_gate(in, b, 2 * H + j);
+    return strcmp(output, "C_out") == 0 ? c : pointwise_gate(in, b, 3 * H + j) * tanhl(c);
+}
+
+static real backward_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t H = whole(in, "H");
+    bool is_cell = strcmp(output, "dC_in") == 0;
+    uint64_t b = is_cell ? at / H : at / (4 * H), j = at % H;
+    const float *gates = floats(in, "gates") + b * 4 * H + j;
+    real i = (real)gates[0], f = (real)gates[H], g = (real)gates[2 * H], o = (real)gates[3 * H];
+    real t = tanhl((real)floats(in, "C_out")[b * H + j]), dh = (real)floats(in, "dH")[b * H + j];
+    real dc = (real)floats(in, "dC")[b * H + j] + dh * o * (1 - t * t);
+    const real d[4] = {dc * g * i * (1 - i), dc * (real)floats(in, "C")[b * H + j] * f * (1 - f),
+                       dc * i * (1 - g * g), dh * t * o * (1 - o)};
+    return is_cell ? dc * f : d[at / H % 4];
 }
 
 static real conv_reference(const task_inputs *in, const char *output, uint64_t at) {
@@ -78,6 +161,15 @@ static real adam_reference(const task_inputs *in, const char *output, uint64_t a
     real root = sqrtl(v / number(in, "correction2"));
     return (real)floats(in, "parameter")[i] -
            number(in, "rate") * m / number(in, "correction1") / (root + number(in, "epsilon"));
+}
+
+static real sgd_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t n = whole(in, "n"), ranks = whole(in, "ranks"), i = at % n;
+    real g = 0, p = (real)floats(in, "parameter")[i];
+    for (uint64_t r = 0; r < ranks; r++)
+        g += (real)floats(in, "gradient")[r * n + i] / (real)ranks;
+    real v = number(in, "momentum") * (real)floats(in, "v")[i] + g + number(in, "decay") * p;
+    return output[0] == 'v' ? v : p - number(in, "rate") * v;
 }
 
 /* The corrections that the kernel gets are 1 - beta^step: checked here, as both sides above take
@@ -141,9 +233,31 @@ static void test_bp_data_masked(void **state) {
     check_task("bp_data_masked", bp_reference);
 }
 
+static void test_bp_data_input_sparse(void **state) {
+    (void)state;
+    check_task("bp_data_input_sparse", rows_reference);
+}
+
+static void test_bp_weight_sparse(void **state) {
+    (void)state;
+    check_task("bp_weight_sparse", weight_reference);
+}
+
 static void test_sd_lstm_fp(void **state) {
     (void)state;
     check_task("sd_lstm_fp", lstm_reference);
+}
+
+static void test_lstm_gradients(void **state) {
+    (void)state;
+    check_task("sd_lstm_bp_data", lstm_data_reference);
+    check_task("sd_lstm_bp_weight", lstm_weight_reference);
+}
+
+static void test_lstm_gates(void **state) {
+    (void)state;
+    check_task("lstm_gates_fp", pointwise_reference);
+    check_task("lstm_gates_bp", backward_reference);
 }
 
 static void test_fft_conv2d(void **state) {
@@ -154,6 +268,7 @@ static void test_fft_conv2d(void **state) {
 static void test_ar_adam(void **state) {
     (void)state;
     check_task("ar_adam", adam_reference);
+    check_task("ar_sgd_momentum", sgd_reference);
 }
 
 /* Where the mask is off, the answer is exactly zero; where it is on, it is not. */
@@ -311,7 +426,11 @@ static void test_scale_where_terms_cancel(void **state) {
 
 static void test_missing_arguments(void **state) {
     (void)state;
-    static const char *const names[] = {"bp_data_masked", "sd_lstm_fp", "fft_conv2d", "ar_adam"};
+    static const char *const names[] = {
+        "bp_data_masked", "bp_data_input_sparse", "bp_weight_sparse",
+        "sd_lstm_fp",     "sd_lstm_bp_data",      "sd_lstm_bp_weight",
+        "lstm_gates_fp",  "lstm_gates_bp",        "fft_conv2d",
+        "ar_adam",        "ar_sgd_momentum"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};
@@ -331,10 +450,18 @@ static void test_missing_arguments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bp_data_masked),    cmocka_unit_test(test_sd_lstm_fp),
-        cmocka_unit_test(test_fft_conv2d),        cmocka_unit_test(test_ar_adam),
-        cmocka_unit_test(test_mask_is_exact),     cmocka_unit_test(test_scale_where_terms_cancel),
-        cmocka_unit_test(test_missing_arguments), cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_bp_data_input_sparse),
+        cmocka_unit_test(test_bp_weight_sparse),
+        cmocka_unit_test(test_bp_data_masked),
+        cmocka_unit_test(test_sd_lstm_fp),
+        cmocka_unit_test(test_lstm_gradients),
+        cmocka_unit_test(test_lstm_gates),
+        cmocka_unit_test(test_fft_conv2d),
+        cmocka_unit_test(test_ar_adam),
+        cmocka_unit_test(test_mask_is_exact),
+        cmocka_unit_test(test_scale_where_terms_cancel),
+        cmocka_unit_test(test_missing_arguments),
+        cmocka_unit_test(test_elements),
         cmocka_unit_test(test_half_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

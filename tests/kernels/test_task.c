@@ -297,9 +297,8 @@ static const mistake MISTAKES[] = {
     {"\"generator\": \"normal\"", "\"generator\": \"noise\"",
      ":4:", "unknown generator \"noise\"; there are: uniform, normal"},
     {"\"generator\": \"zeros\"", "\"generator\": \"zero\"", ":18:", "unknown generator \"zero\""},
-    {"\"oracle\": \"baseline\"", "\"oracle\": \"magic\"", ":14:",
-     "unknown oracle \"magic\"; there are: ar_adam, bp_data_masked, fft_conv2d, sd_lstm_fp, "
-     "baseline"},
+    {"\"oracle\": \"baseline\"", "\"oracle\": \"magic\"",
+     ":14:", "unknown oracle \"magic\"; there are: ar_adam, ar_sgd_momentum, "},
     {"\"from\": \"coconet.2p10\"", "\"from\": \"coconet.2p9\"",
      ":19:", "unknown shape \"coconet.2p9\"; there are: vgg16.conv1_2"},
     {"{\"n\": 3, \"s\": 1}", "\"vgg17\"", ":17:", "unknown shape \"vgg17\""},

@@ -288,7 +288,7 @@ static ev_status compare_tasks(report *r, const cli_args *args, ev_error *err) {
     if (wanted > 100000)
         return ev_fail(err, EV_BAD, "--variants %s: at most 100000",
                        args->values[CLI_OPT_VARIANTS]);
-    EV_TRY(task_list_shipped(&paths, &count, err));
+    EV_TRY(task_list_leads(&paths, &count, err));
     ev_status status = EV_OK;
     for (size_t i = 0; i < count && status == EV_OK; i++) {
         task *t = NULL;

@@ -38,7 +38,7 @@ double bench_quantile(double *values, size_t count, double share) {
 ev_status bench_tasks(const cli_args *args, char ***paths, size_t *count, ev_error *err) {
     const char *only = cli_text(args, CLI_OPT_ONLY);
     if (only == NULL)
-        return task_list_shipped(paths, count, err);
+        return task_list_leads(paths, count, err);
     char **one = calloc(1, sizeof *one);
     if (one != NULL)
         one[0] = strdup(only);

@@ -23,15 +23,28 @@
 
 /* ---- options ---- */
 
-static ev_status check_options(const cli_args *args, ev_error *err) {
-    bool all = cli_flag(args, CLI_OPT_ALL);
+/* Which tasks: --all, --families or operands. */
+static ev_status check_choice(const cli_args *args, ev_error *err) {
+    bool all = cli_flag(args, CLI_OPT_ALL), families = cli_flag(args, CLI_OPT_FAMILIES);
+    if (all && families)
+        return ev_fail(err, EV_BAD, "--all has the kernels of --families; leave out one of them");
     if (all && args->operand_count > 0)
         return ev_fail(err, EV_BAD, "--all takes every shipped task; leave out '%s', or --all",
                        args->operands[0]);
-    if (!all && args->operand_count == 0)
+    if (families && args->operand_count > 0)
         return ev_fail(err, EV_BAD,
-                       "tune needs a task, the path of a task.json, or --all; "
+                       "--families takes a shipped task of each family; leave out '%s', or "
+                       "--families",
+                       args->operands[0]);
+    if (!all && !families && args->operand_count == 0)
+        return ev_fail(err, EV_BAD,
+                       "tune needs a task, the path of a task.json, --families or --all; "
                        "evoke list shows the tasks");
+    return EV_OK;
+}
+
+static ev_status check_options(const cli_args *args, ev_error *err) {
+    EV_TRY(check_choice(args, err));
     if (cli_count(args, CLI_OPT_WORKERS, 0) > MOST_WORKERS)
         return ev_fail(err, EV_BAD, "--workers %s: at most %d", args->values[CLI_OPT_WORKERS],
                        MOST_WORKERS);
@@ -440,14 +453,16 @@ ev_status cmd_tune(cmd_context *c, ev_error *err) {
         EV_TRY(prior_read(c->args->values[CLI_OPT_PRIOR], &expected, err));
         o.prior = &expected;
     }
-    if (!cli_flag(c->args, CLI_OPT_ALL)) {
+    bool families = cli_flag(c->args, CLI_OPT_FAMILIES);
+    if (!cli_flag(c->args, CLI_OPT_ALL) && !families) {
         o.tasks = c->args->operands;
         o.task_count = c->args->operand_count;
         return run_with_records(c, &o, err);
     }
     char **paths = NULL;
     size_t count = 0;
-    EV_TRY(task_list_shipped(&paths, &count, err));
+    EV_TRY(families ? task_list_leads(&paths, &count, err)
+                    : task_list_shipped(&paths, &count, err));
     o.tasks = (const char *const *)paths;
     o.task_count = count;
     ev_status status = run_with_records(c, &o, err);

@@ -24,6 +24,8 @@ static void unknown_words(void **state) {
     cli_expect_error(CLI_RUN("tune", "x", "--seed"), 2, "--seed needs a value");
     cli_expect_error(CLI_RUN("tune"), 2, "--all");
     cli_expect_error(CLI_RUN("tune", "--all", "scale"), 2, "--all takes every shipped task");
+    cli_expect_error(CLI_RUN("tune", "--families", "scale"), 2, "--families takes a shipped task");
+    cli_expect_error(CLI_RUN("tune", "--families", "--all"), 2, "leave out one of them");
     cli_expect_error(CLI_RUN("tune", "x", "--workers", "100000"), 2, "at most");
     cli_expect_error(CLI_RUN("tune", "x", "--without", "stage,pads"), 2, "no edit is named 'pads'");
     cli_expect_error(CLI_RUN("tune", "x", "--without", "stage,,pad"), 2, "single commas");
