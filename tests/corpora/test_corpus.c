@@ -260,7 +260,7 @@ static void test_sparse_rows(void **state) {
             assert_true(data[r * N + i] == (is_live ? dense[r * N + i] : 0));
         live += is_live;
     }
-    assert_true(fabs((double)live / ROWS - 0.3) < 0.03);
+    assert_true(fabs((double)live / (double)ROWS - 0.3) < 0.03);
 }
 
 /* Copies of `repeat` elements are the same; ranks share their signal. */
