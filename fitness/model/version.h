@@ -1,6 +1,6 @@
 /* Which timing model this build has. */
-#ifndef EVOKE_FITNESS_MODEL_VERSION_H
-#define EVOKE_FITNESS_MODEL_VERSION_H
+#ifndef FITNESS_MODEL_VERSION_H
+#define FITNESS_MODEL_VERSION_H
 
 /* 16 hex digits: a fingerprint of the sources of the PTX reader, of the virtual machine and of the
  * timing model, and of the shipped descriptions of GPUs (cmake/model_version.cmake). Builds with
