@@ -52,6 +52,10 @@ ev_status expr_eval_whole(const char *text, const expr_scope *scope, int64_t low
 ev_status expr_eval_as(const char *text, ev_type type, const expr_scope *scope, expr_value *out,
                        ev_error *err) EV_CHECKED;
 
+/* The length of the name that begins at `text`, 0: none. A name is a word, or the member of one:
+ * "p.n". */
+size_t expr_name_length(const char *text);
+
 /* The syntax and the names of an expression, without values: EV_BAD as expr_eval's for a syntax
  * error or a name that is not in `names` (NULL: any name will do). *constant: it uses no name. */
 ev_status expr_check(const char *text, const expr_names *names, bool *constant,

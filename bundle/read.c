@@ -420,6 +420,32 @@ static ev_status read_variants(const reading *r, const bundle_kernel *k, const j
 
 /* ---- kernels ---- */
 
+/* A field lies within its struct, and has the size of the fields before it. */
+static ev_status read_field(const reading *r, const json_t *value, const char *where,
+                            const bundle_argument *before, bundle_argument *a) {
+    const json_t *offset = get(value, "offset"), *bytes = get(value, "struct_bytes");
+    ev_type type = EV_F32;
+    if (offset == NULL && bytes == NULL)
+        return EV_OK;
+    size_t own = strcmp(a->kind, "scalar") != 0 ? 8
+                 : ev_type_find(a->type, &type) ? ev_type_bytes(type)
+                                                : 1;
+    json_int_t at = json_integer_value(offset), all = json_integer_value(bytes);
+    const char *dot = strchr(a->name, '.');
+    if (offset == NULL || dot == NULL || at < 0 || all > (json_int_t)BUNDLE_STRUCT_MOST ||
+        at > all - (json_int_t)own)
+        return ev_json_fail(r->doc, where, r->err,
+                            "a field has the name STRUCT.FIELD, an \"offset\", and lies within the "
+                            "\"struct_bytes\" of its struct, at most %u",
+                            BUNDLE_STRUCT_MOST);
+    a->is_field = true;
+    a->offset = (uint32_t)at;
+    a->struct_bytes = (uint32_t)all;
+    if (bundle_is_same_struct(before, a) && before->struct_bytes != a->struct_bytes)
+        return ev_json_fail(r->doc, where, r->err, "the fields of a struct disagree on its bytes");
+    return EV_OK;
+}
+
 static ev_status read_arguments(const reading *r, const json_t *kernel, const char *where,
                                 bundle_kernel *out) {
     const json_t *array = get(kernel, "arguments");
@@ -437,9 +463,13 @@ static ev_status read_arguments(const reading *r, const json_t *kernel, const ch
             return ev_json_fail(r->doc,
                                 reading_join(r, reading_member(r, where, "arguments", i), "align"),
                                 r->err, "an alignment is a power of two up to 4096");
-        all[i] = (bundle_argument){ev_json_text(a, "name", ""), ev_json_text(a, "kind", ""),
-                                   ev_json_text(a, "type", ""), ev_json_text(a, "expression", ""),
-                                   (uint32_t)align};
+        all[i] = (bundle_argument){.name = ev_json_text(a, "name", ""),
+                                   .kind = ev_json_text(a, "kind", ""),
+                                   .type = ev_json_text(a, "type", ""),
+                                   .expression = ev_json_text(a, "expression", ""),
+                                   .align = (uint32_t)align};
+        EV_TRY(read_field(r, a, reading_member(r, where, "arguments", i),
+                          i > 0 ? &all[i - 1] : NULL, &all[i]));
     }
     return EV_OK;
 }
