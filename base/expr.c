@@ -256,11 +256,25 @@ static ev_status fail_unknown(reader *r, const char *name, size_t length) {
     return status;
 }
 
+size_t expr_name_length(const char *text) {
+    const char *at = text;
+    for (;;) {
+        bool goes_on =
+            at == text || (*at == '.' && (isalpha((unsigned char)at[1]) || at[1] == '_'));
+        if (!goes_on)
+            return (size_t)(at - text);
+        at += *at == '.';
+        while (isalnum((unsigned char)*at) || *at == '_')
+            at++;
+        if (at == text)
+            return 0;
+    }
+}
+
 static ev_status read_name(reader *r, expr_value *out) {
     const char *name = r->at;
-    while (isalnum((unsigned char)*r->at) || *r->at == '_')
-        r->at++;
-    size_t length = (size_t)(r->at - name);
+    size_t length = expr_name_length(name);
+    r->at += length;
     if (accept(r, "("))
         return read_call(r, name, length, out);
     r->uses_names = true;

@@ -54,6 +54,10 @@ ev_status expr_eval_as(const char *text, ev_type type, const expr_scope *scope, 
 
 /* Whether an expression may use this text as a name: letters, digits and _, not a digit first. */
 bool expr_is_name(const char *text);
+/* The length of the name that begins at `text`, 0: none. A name is a word, or the member of one:
+ * "p.n". */
+size_t expr_name_length(const char *text);
+
 /* The syntax and the names of an expression, without values: EV_BAD as expr_eval's for a syntax
  * error or a name that is not in `names` (NULL: any name will do). *constant: it uses no name. */
 ev_status expr_check(const char *text, const expr_names *names, bool *constant,

@@ -350,6 +350,10 @@ static json_t *arguments_json(const bundle_kernel *k) {
                                    a->type, "expression", a->expression);
         if (a->align != 0 && a->align != BUNDLE_ALIGN)
             (void)json_object_set_new(object, "align", json_integer(a->align));
+        if (a->is_field) {
+            (void)json_object_set_new(object, "offset", json_integer(a->offset));
+            (void)json_object_set_new(object, "struct_bytes", json_integer(a->struct_bytes));
+        }
         (void)json_array_append_new(array, object);
     }
     return array;

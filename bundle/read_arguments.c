@@ -25,11 +25,12 @@ static ev_status fail(const reading *r, const char *where, const char *key, cons
     return ev_json_fail(r->doc, reading_join(r, where, key), r->err, "\"%.100s\" %s", text, what);
 }
 
-/* The type and the name of an argument or a symbol. */
+/* The type and the name of an argument, of a field of a struct ("p.n") or of a symbol. */
 static ev_status check_names(const reading *r, const char *where, const char *name,
-                             const char *type) {
+                             const char *type, bool is_field) {
     ev_type ignored = EV_F32;
-    if (!expr_is_name(name))
+    bool is_whole = is_field ? expr_name_length(name) == strlen(name) : expr_is_name(name);
+    if (!is_whole)
         return fail(r, where, "name", name,
                     "is no name; use letters, digits and _, not a digit first");
     if (!ev_type_find(type, &ignored))
@@ -37,10 +38,37 @@ static ev_status check_names(const reading *r, const char *where, const char *na
     return EV_OK;
 }
 
+/* A field lies within its struct, and has the size of the fields before it. */
+static ev_status read_field(const reading *r, const json_t *value, const char *where,
+                            const bundle_argument *before, bundle_argument *a) {
+    const json_t *offset = json_object_get(value, "offset");
+    const json_t *bytes = json_object_get(value, "struct_bytes");
+    ev_type type = EV_F32;
+    if (offset == NULL && bytes == NULL)
+        return EV_OK;
+    size_t own = 8; /* a buffer's address */
+    if (is_scalar(a))
+        own = ev_type_find(a->type, &type) ? ev_type_bytes(type) : 1;
+    json_int_t at = json_integer_value(offset), all = json_integer_value(bytes);
+    const char *dot = strchr(a->name, '.');
+    if (offset == NULL || dot == NULL || at < 0 || all > (json_int_t)BUNDLE_STRUCT_MOST ||
+        at > all - (json_int_t)own)
+        return ev_json_fail(r->doc, where, r->err,
+                            "a field has the name STRUCT.FIELD, an \"offset\", and lies within the "
+                            "\"struct_bytes\" of its struct, at most %u",
+                            BUNDLE_STRUCT_MOST);
+    a->is_field = true;
+    a->offset = (uint32_t)at;
+    a->struct_bytes = (uint32_t)all;
+    if (bundle_is_same_struct(before, a) && before->struct_bytes != a->struct_bytes)
+        return ev_json_fail(r->doc, where, r->err, "the fields of a struct disagree on its bytes");
+    return EV_OK;
+}
+
 static ev_status check_argument(const reading *r, const char *where, const bundle_argument *all,
                                 size_t index) {
     const bundle_argument *a = &all[index];
-    EV_TRY(check_names(r, where, a->name, a->type));
+    EV_TRY(check_names(r, where, a->name, a->type, a->is_field));
     if (!is_kind(a->kind))
         return fail(r, where, "kind", a->kind, "is no kind; it is in, out, inout or scalar");
     if (!reading_is_alignment(a->align))
@@ -69,9 +97,12 @@ static ev_status read_arguments(const reading *r, const json_t *kernel, const ch
         const char *place = reading_member(r, where, "arguments", i);
         EV_TRY(manifest_check(r->doc, MANIFEST_ARGUMENT, a, place, r->err));
         json_int_t align = ev_json_integer(a, "align", BUNDLE_ALIGN);
-        all[i] = (bundle_argument){ev_json_text(a, "name", ""), ev_json_text(a, "kind", ""),
-                                   ev_json_text(a, "type", ""), ev_json_text(a, "expression", ""),
-                                   reading_is_alignment(align) ? (uint32_t)align : 0};
+        all[i] = (bundle_argument){.name = ev_json_text(a, "name", ""),
+                                   .kind = ev_json_text(a, "kind", ""),
+                                   .type = ev_json_text(a, "type", ""),
+                                   .expression = ev_json_text(a, "expression", ""),
+                                   .align = reading_is_alignment(align) ? (uint32_t)align : 0};
+        EV_TRY(read_field(r, a, place, i > 0 ? &all[i - 1] : NULL, &all[i]));
         EV_TRY(check_argument(r, place, all, i));
     }
     return EV_OK;
@@ -91,7 +122,7 @@ static ev_status read_symbols(const reading *r, const json_t *kernel, const char
         EV_TRY(manifest_check(r->doc, MANIFEST_SYMBOL, v, place, r->err));
         all[i] = (bundle_symbol){ev_json_text(v, "name", ""), ev_json_text(v, "type", ""),
                                  ev_json_text(v, "count", "")};
-        EV_TRY(check_names(r, place, all[i].name, all[i].type));
+        EV_TRY(check_names(r, place, all[i].name, all[i].type, false));
     }
     return EV_OK;
 }

@@ -155,7 +155,13 @@ typedef struct bundle_argument {
     const char *name, *kind, *type; /* kind: "in", "out", "inout" or "scalar" */
     const char *expression;         /* elements of a buffer, value of a scalar */
     uint32_t align; /* bytes that every launch grants of a buffer's address; 0: BUNDLE_ALIGN */
+    /* A field of a struct that the kernel takes by value, of the name "STRUCT.FIELD". The fields of
+     * a struct follow each other, and are one parameter. */
+    bool is_field;
+    uint32_t offset, struct_bytes; /* from the begin of the struct; of the whole struct */
 } bundle_argument;
+
+#define BUNDLE_STRUCT_MOST 4096u /* bytes of a struct */
 
 #define BUNDLE_ALIGN 16u
 

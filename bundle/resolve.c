@@ -127,6 +127,13 @@ static bool alignment_fits(const bundle_kernel *k, const bundle_variant *v,
     return fits;
 }
 
+bool bundle_is_same_struct(const bundle_argument *before, const bundle_argument *a) {
+    if (before == NULL || !before->is_field || !a->is_field)
+        return false;
+    size_t length = strcspn(a->name, ".");
+    return strcspn(before->name, ".") == length && strncmp(before->name, a->name, length) == 0;
+}
+
 ev_status bundle_check_addresses(const bundle_kernel *k, const bundle_variant *v,
                                  const uint64_t *addresses, ev_error *err) {
     for (size_t i = 0; i < k->argument_count; i++) {

@@ -99,6 +99,35 @@ static ev_status cut_host(const ir_source *source, const cuda_text *t, unit *u, 
     return status;
 }
 
+/* Whether the source itself has "template __global__ void scale<float, 4>(...)": a second one would
+ * be an error. Blanks do not count. */
+static bool makes_instance(const cuda_text *t, const char *instance) {
+    for (size_t i = 0; i + 1 < t->token_count; i++) {
+        if (!cuda_token_is(t, i, "template") || cuda_token_is(t, i + 1, "<"))
+            continue;
+        size_t end = i;
+        while (end < t->token_count && !cuda_token_is(t, end, "(") && !cuda_token_is(t, end, ";"))
+            end++;
+        for (size_t k = i + 1; k < end; k++) {
+            size_t from = t->tokens[k].begin, to = t->tokens[end - 1].end;
+            if (ir_same_instance(t->text + from, to - from, instance, strlen(instance)))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Appends the instance of a template that is the entry. */
+static void add_instance(const ir_source *source, const cuda_text *t, unit *u) {
+    if (source->instance == NULL || makes_instance(t, source->instance))
+        return;
+    ev_str_printf(&u->cut,
+                  "\n# 1 \"the entry %s\"\n"
+                  "template __global__ decltype(%s) %s;\n",
+                  source->instance, source->instance, source->instance);
+    u->is_cut = true;
+}
+
 static ev_status read_unit(const ir_source *source, unit *u, ev_error *err) {
     size_t bytes = 0;
     cuda_text *t = NULL;
@@ -107,6 +136,7 @@ static ev_status read_unit(const ir_source *source, unit *u, ev_error *err) {
     u->wants_header = source->include != NULL && wants_header(t);
     u->is_lean = is_lean(source, u->text, t);
     ev_status status = cut_host(source, t, u, err);
+    add_instance(source, t, u);
     cuda_text_free(t);
     return status;
 }

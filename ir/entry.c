@@ -1,6 +1,8 @@
 /* The entry: the kernel of a module that a task names, by its name in the PTX or in the source. */
 #include "ir/internal.h"
 
+#include <llvm-c/DebugInfo.h>
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +89,49 @@ static bool has_source_name(LLVMValueRef function, const char *wanted) {
     return strlen(wanted) == length && strncmp(name, wanted, length) == 0;
 }
 
+static size_t skip_blanks(const char *text, size_t at, size_t end) {
+    while (at < end && isspace((unsigned char)text[at]))
+        at++;
+    return at;
+}
+
+bool ir_same_instance(const char *a, size_t a_bytes, const char *b, size_t b_bytes) {
+    size_t i = skip_blanks(a, 0, a_bytes), k = skip_blanks(b, 0, b_bytes);
+    while (i < a_bytes && k < b_bytes && a[i] == b[k]) {
+        i = skip_blanks(a, i + 1, a_bytes);
+        k = skip_blanks(b, k + 1, b_bytes);
+    }
+    return i == a_bytes && k == b_bytes;
+}
+
+/* The name of a function in its debug information, as "scale<float, 4>"; NULL: none. */
+static const char *debug_name(LLVMModuleRef module, LLVMValueRef function, unsigned *length) {
+    LLVMMetadataRef described = LLVMGetSubprogram(function);
+    LLVMValueRef operands[ANNOTATION_OPERANDS];
+    if (described == NULL)
+        return NULL;
+    LLVMValueRef node = LLVMMetadataAsValue(LLVMGetModuleContext(module), described);
+    unsigned count = LLVMGetMDNodeNumOperands(node);
+    if (count > ANNOTATION_OPERANDS)
+        return NULL;
+    LLVMGetMDNodeOperands(node, operands);
+    for (unsigned i = 0; i < count; i++) { /* the name comes before the mangled one */
+        if (operands[i] != NULL && LLVMIsAMDString(operands[i]))
+            return LLVMGetMDString(operands[i], length);
+    }
+    return NULL;
+}
+
+/* Whether a function is the instance, by its template arguments. */
+static bool is_instance(LLVMModuleRef module, LLVMValueRef function, const char *instance) {
+    unsigned length = 0;
+    const char *name = debug_name(module, function, &length);
+    const char *have = name != NULL ? memchr(name, '<', length) : NULL;
+    const char *want = strchr(instance, '<');
+    return have != NULL && want != NULL &&
+           ir_same_instance(have, length - (size_t)(have - name), want, strlen(want));
+}
+
 /* ---- finding -----------------------------------------------------------------------------------
  */
 
@@ -102,7 +147,11 @@ static void list_kernels(LLVMModuleRef module, const char *wanted, ev_str *names
         source_name(name_of(f), &name, &length);
         if (!is_candidate(module, f, wanted))
             continue;
-        if (wanted != NULL)
+        unsigned bytes = 0;
+        const char *instance = debug_name(module, f, &bytes);
+        if (wanted != NULL && instance != NULL && memchr(instance, '<', bytes) != NULL)
+            ev_str_printf(names, "%s%.*s", names->length ? ", " : "", (int)bytes, instance);
+        else if (wanted != NULL)
             ev_str_printf(names, "%s%s", names->length ? ", " : "", name_of(f));
         else
             ev_str_printf(names, "%s%.*s", names->length ? ", " : "", (int)length, name);
@@ -129,6 +178,16 @@ static ev_status many_entries(LLVMModuleRef module, const ir_source *source, ev_
     return status;
 }
 
+/* The instance that the source names; NULL: none, or no template is meant. */
+static LLVMValueRef find_instance(LLVMModuleRef module, const ir_source *source) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        if (source->instance != NULL && is_candidate(module, f, source->entry) &&
+            is_instance(module, f, source->instance))
+            return f;
+    }
+    return NULL;
+}
+
 ev_status ir_entry_find(LLVMModuleRef module, const ir_source *source, LLVMValueRef *out,
                         ev_error *err) {
     LLVMValueRef entry = LLVMGetNamedFunction(module, source->entry);
@@ -136,8 +195,10 @@ ev_status ir_entry_find(LLVMModuleRef module, const ir_source *source, LLVMValue
         *out = entry;
         return EV_OK;
     }
-    LLVMValueRef found = NULL;
-    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+    LLVMValueRef found = find_instance(module, source);
+    bool is_found = found != NULL;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f && !is_found;
+         f = LLVMGetNextFunction(f)) {
         if (!is_candidate(module, f, source->entry))
             continue;
         if (found)

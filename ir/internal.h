@@ -41,9 +41,11 @@ ev_status ir_early_reach(ir_base *base, const ir_source *source, ev_error *err) 
 ev_status ir_base_read(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;
 /* The oldest PTX version that LLVM 19 needs for a target; 0: not one of LLVM's. */
 int ir_ptx_version(int sm);
+/* Whether two spellings of an instance differ in blanks alone. */
+bool ir_same_instance(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
 /* Finds the kernel source->entry: by its name in the module, else by its name in the source, which
- * a C++ compiler mangles; then the function gets the name source->entry. EV_BAD: there is none, or
- * more than one (names all). */
+ * a C++ compiler mangles; then the function gets the name source->entry. Of several instances of a
+ * template, source->instance is taken. EV_BAD: there is none, or more than one (names all). */
 ev_status ir_entry_find(LLVMModuleRef module, const ir_source *source, LLVMValueRef *out,
                         ev_error *err) EV_CHECKED;
 /* Keeps the base's module in the source's store as that of the first `edits` edits, and reads it

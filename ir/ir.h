@@ -65,6 +65,8 @@ void ir_places_free(ir_places *places);
 typedef struct ir_source {
     const char *path;       /* .cu (through clang-19), .ll or .bc */
     const char *entry;      /* the kernel's name */
+    const char *instance;   /* "ops::scale<float, 4>": the instance of the template `entry` that is
+                               meant, and that is made if the source does not; NULL: no template */
     const char *include;    /* folder of evoke_cuda.h */
     const ir_macro *macros; /* -DNAME=VALUE for a .cu */
     size_t macro_count;

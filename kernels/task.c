@@ -2,6 +2,7 @@
 #include "kernels/task_private.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,6 +131,31 @@ ev_status task_argument_value_of(const task *t, const task_argument *argument, c
     if (status != EV_OK)
         return ev_wrap(err, status, "case %s, value of %s", c->name, argument->name);
     return EV_OK;
+}
+
+const char *task_entry_name(const char *entry, size_t *length) {
+    size_t end = strcspn(entry, "<"), begin = end, bytes = strlen(entry);
+    *length = 0;
+    int depth = 0;
+    for (size_t i = end; i < bytes; i++) {
+        depth += entry[i] == '<' ? 1 : entry[i] == '>' ? -1 : 0;
+        if (depth < 0 || (depth == 0 && i + 1 < bytes) || strchr(";{}\n\"", entry[i]) != NULL)
+            return entry;
+    }
+    while (end > 0 && entry[end - 1] == ' ')
+        end--;
+    for (begin = end; begin > 0 && (isalnum((unsigned char)entry[begin - 1]) ||
+                                    strchr("_$", entry[begin - 1]) != NULL);)
+        begin--;
+    *length = depth == 0 ? end - begin : 0;
+    return entry + begin;
+}
+
+uint64_t task_bits_of_parameters(const task *t, uint64_t parameters) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < t->argument_count && i < 64; i++)
+        bits |= (parameters >> t->arguments[i].parameter & 1) << i;
+    return bits;
 }
 
 /* The case's own data for an argument, else the argument's. */

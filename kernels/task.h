@@ -38,6 +38,8 @@ typedef struct task_domain {
     bool distinct;         /* no two elements are equal */
 } task_domain;
 
+/* An argument of the kernel, or a field of a struct that is passed by value: then the name is
+ * "STRUCT.FIELD", and all fields of the struct share a parameter of the kernel. */
 typedef struct task_argument {
     const char *name;
     const char *doc;
@@ -55,6 +57,10 @@ typedef struct task_argument {
     const char *zero_where; /* out: the name of an input buffer; where it is 0, the output must be
                                exactly 0 */
     task_domain domain;     /* in, inout, scalar */
+    size_t parameter;       /* number of the kernel's parameter, from 0 */
+    bool is_field;          /* of a struct */
+    uint32_t offset;        /* fields: bytes from the begin of the parameter */
+    uint32_t parameter_bytes; /* fields: bytes of the whole struct */
     const char *row, *stride; /* out, inout, of "pitch": expressions for the elements of a row, and
                                  for the elements from row to row; NULL: no padding */
 } task_argument;
@@ -83,6 +89,7 @@ typedef struct task_start {
     const char *source; /* path of the .cu, .ll or .bc */
     bool is_reference;  /* checked and timed beside the others, and never searched */
     const launch_plan *plan;
+    const char *instance; /* "ops::scale<float, 4>": the entry's instance; NULL: no template */
     const task_macro *macros;
     size_t macro_count;
     const uint32_t *assumed; /* source lines of which no caller takes an arm that no case takes */
@@ -166,6 +173,7 @@ typedef struct task {
     const char *json;               /* its text */
     const task_argument *arguments; /* behind them in the same array: the symbols */
     size_t argument_count;
+    size_t parameter_count; /* of the kernel: fewer than arguments if there are structs */
     /* __constant__ and __device__ variables that the host fills before each launch, of kind IN */
     const task_argument *symbols;
     size_t symbol_count;
@@ -253,6 +261,12 @@ bool task_range_has(const task_range *range, double value);
 ev_status task_range_check(const task *t, const task_argument *argument, const task_case *c,
                            const task_range *range, const void *data, uint64_t count,
                            ev_error *err) EV_CHECKED;
+/* The name of a kernel in an entry of task.json, which may have template arguments: "scale" of
+ * "ops::scale<float, 4>". *length 0: it is none, as its brackets do not match. */
+const char *task_entry_name(const char *entry, size_t *length);
+/* Facts about the kernel's parameters (a bit each, of the first 64) as facts about the arguments;
+ * every field has the bit of its struct. */
+uint64_t task_bits_of_parameters(const task *t, uint64_t parameters);
 /* True for a scalar that is no size: no count, launch rule, data parameter or other scalar uses its
  * name, and its own value is a number or a value of the shape with the scalar's name. Such a scalar
  * may take other values at the same shape. */

@@ -254,22 +254,24 @@ static bool plan_mentions(const launch_plan *plan, const char *name) {
 
 bool task_scalar_is_free(const task *t, const task_argument *scalar) {
     bool constant = false;
-    const expr_names own = {&scalar->name, 1};
+    /* A field's value may be that of the shape's name without the struct's. */
+    const char *dot = strchr(scalar->name, '.'), *name = dot != NULL ? dot + 1 : scalar->name;
+    const expr_names own = {&name, 1};
     ev_error ignored;
     assert(scalar->kind == TASK_SCALAR);
     if (expr_check(scalar->value, &own, &constant, &ignored) != EV_OK ||
-        mentions(t->tolerance.depth, scalar->name))
+        mentions(t->tolerance.depth, name))
         return false;
     for (size_t i = 0; i < t->argument_count + t->symbol_count; i++) {
-        if (&t->arguments[i] != scalar && input_mentions(&t->arguments[i], scalar->name))
+        if (&t->arguments[i] != scalar && input_mentions(&t->arguments[i], name))
             return false;
     }
     for (size_t i = 0; i < t->case_count; i++) {
-        if (case_mentions(&t->cases[i], scalar->name))
+        if (case_mentions(&t->cases[i], name))
             return false;
     }
     for (size_t i = 0; i < t->start_count; i++) {
-        if (plan_mentions(t->starts[i].plan, scalar->name))
+        if (plan_mentions(t->starts[i].plan, name))
             return false;
     }
     return true;

@@ -16,23 +16,24 @@ typedef task_loader loader;
 /* ---- pieces ------------------------------------------------------------------------------------
  */
 
-static ev_status check_keys(loader *l, const json_t *object, const char *where,
-                            const task_table *table) {
+ev_status task_check_keys(task_loader *l, const json_t *object, const char *where,
+                          const task_table *table) {
     return ev_json_check(l->doc, object, where, table->keys, table->count, l->err);
 }
 
-static const char *keep(loader *l, const char *text) {
+const char *task_keep(task_loader *l, const char *text) {
     return text ? ev_arena_strdup(l->arena, text) : NULL;
 }
 
-static ev_status check_name(loader *l, const char *name, const char *where) {
+ev_status task_check_name(task_loader *l, const char *name, const char *where) {
     if (expr_is_name(name))
         return EV_OK;
     return ev_json_fail(l->doc, where, l->err,
                         "\"%s\" is no name; use letters, digits and _, not a digit first", name);
 }
 
-static ev_status check_size(loader *l, size_t count, size_t low, size_t high, const char *where) {
+ev_status task_check_size(task_loader *l, size_t count, size_t low, size_t high,
+                          const char *where) {
     if (count >= low && count <= high)
         return EV_OK;
     return ev_json_fail(l->doc, where, l->err, "%zu entries; there must be %zu to %zu", count, low,
@@ -42,7 +43,7 @@ static ev_status check_size(loader *l, size_t count, size_t low, size_t high, co
 ev_status task_read_expression(loader *l, const json_t *value, const char *where,
                                const char **out) {
     if (json_is_string(value))
-        *out = keep(l, json_string_value(value));
+        *out = task_keep(l, json_string_value(value));
     else if (json_is_integer(value))
         *out = ev_arena_printf(l->arena, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else if (json_is_real(value))
@@ -52,9 +53,8 @@ ev_status task_read_expression(loader *l, const json_t *value, const char *where
     return EV_OK;
 }
 
-/* The index of a word in a list of names. The message of a failure lists all names. */
-static ev_status find_name(loader *l, const char *what, const char *name, const char *where,
-                           size_t count, const char *(*name_at)(size_t), size_t *out) {
+ev_status task_find_name(task_loader *l, const char *what, const char *name, const char *where,
+                         size_t count, const char *(*name_at)(size_t), size_t *out) {
     ev_str known = EV_STR_EMPTY;
     for (size_t i = 0; i < count; i++) {
         if (strcmp(name_at(i), name) == 0) {
@@ -70,12 +70,6 @@ static ev_status find_name(loader *l, const char *what, const char *name, const 
     return status;
 }
 
-static const char *type_at(size_t i) {
-    return ev_type_name((ev_type)i);
-}
-static const char *kind_at(size_t i) {
-    return task_argument_kind_name((task_argument_kind)i);
-}
 static const char *use_at(size_t i) {
     return task_case_use_name((task_case_use)i);
 }
@@ -96,9 +90,9 @@ static const char *shape_at(size_t i) {
  */
 
 /* Reads a generator's parameters, which have a key table of their own. */
-static ev_status read_data(loader *l, const json_t *value, const char *where,
-                           const corpus_generator **generator, const corpus_recorded **file,
-                           const char **parameters) {
+ev_status task_read_data(task_loader *l, const json_t *value, const char *where,
+                         const corpus_generator **generator, const corpus_recorded **file,
+                         const char **parameters) {
     char at[TASK_MAX_WHERE];
     const char *name = ev_json_text(value, "generator", NULL);
     if (json_object_get(value, "file") != NULL) {
@@ -110,7 +104,8 @@ static ev_status read_data(loader *l, const json_t *value, const char *where,
                             "data must be an object with \"generator\": NAME or \"file\": PATH");
     (void)snprintf(at, sizeof at, "%s.generator", where);
     size_t index = 0;
-    EV_TRY(find_name(l, "generator", name, at, corpus_generator_count(), generator_at, &index));
+    EV_TRY(
+        task_find_name(l, "generator", name, at, corpus_generator_count(), generator_at, &index));
     const corpus_generator *g = corpus_generator_at(index);
     ev_json_key keys[CORPUS_MAX_PARAMETERS + 1];
     keys[0] = (ev_json_key){"generator", EV_JSON_STRING, true, "its name"};
@@ -128,213 +123,6 @@ static ev_status read_data(loader *l, const json_t *value, const char *where,
     return EV_OK;
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------
- */
-
-/* The keys of an argument by its kind: required, allowed, or refused. */
-static ev_status check_argument_key(loader *l, const json_t *value, const char *where,
-                                    const task_argument *a, const char *key, bool needed,
-                                    bool allowed) {
-    char at[TASK_MAX_WHERE];
-    bool given = json_object_get(value, key) != NULL;
-    (void)snprintf(at, sizeof at, "%s.%s", where, key);
-    if (given && !allowed)
-        return ev_json_fail(l->doc, at, l->err, "an argument of kind \"%s\" has no \"%s\"",
-                            task_argument_kind_name(a->kind), key);
-    if (!given && needed)
-        return ev_json_fail(l->doc, where, l->err, "argument %s, of kind \"%s\", needs \"%s\"",
-                            a->name, task_argument_kind_name(a->kind), key);
-    return EV_OK;
-}
-
-static ev_status read_align(loader *l, const json_t *value, const char *where, task_argument *a) {
-    char at[TASK_MAX_WHERE];
-    const json_t *given = json_object_get(value, "align");
-    uint32_t element = (uint32_t)ev_type_bytes(a->type);
-    a->align = a->kind == TASK_SCALAR ? 0 : TASK_ALIGN;
-    if (given == NULL)
-        return EV_OK;
-    json_int_t align = json_integer_value(given);
-    (void)snprintf(at, sizeof at, "%s.align", where);
-    if (align < element || align > TASK_ALIGN_MOST || (align & (align - 1)) != 0)
-        return ev_json_fail(l->doc, at, l->err,
-                            "an alignment is a power of two from the element's %u bytes to %u",
-                            element, TASK_ALIGN_MOST);
-    a->align = (uint32_t)align;
-    return EV_OK;
-}
-
-static ev_status read_initial(loader *l, const json_t *value, const char *where, task_argument *a) {
-    char at[TASK_MAX_WHERE];
-    const char *word = ev_json_text(value, "initial", NULL);
-    EV_TRY(check_argument_key(l, value, where, a, "initial", false, a->kind == TASK_INOUT));
-    (void)snprintf(at, sizeof at, "%s.initial", where);
-    if (word == NULL)
-        return EV_OK;
-    if (strcmp(word, "constant") != 0)
-        return ev_json_fail(l->doc, at, l->err, "\"%s\" is no promise; there is \"constant\"",
-                            word);
-    a->begins_constant = task_generator_is_constant(a->generator);
-    if (a->begins_constant)
-        return EV_OK;
-    return ev_json_fail(l->doc, at, l->err,
-                        "the generator \"%s\" makes no constant; promise it of zeros, ones or "
-                        "constant, or leave \"initial\" out",
-                        a->generator->name);
-}
-
-static ev_status read_domain(loader *l, const json_t *value, const char *where, task_argument *a) {
-    char at[TASK_MAX_WHERE];
-    const json_t *given = json_object_get(value, "domain");
-    task_domain *d = &a->domain;
-    if (given == NULL)
-        return EV_OK;
-    (void)snprintf(at, sizeof at, "%s.domain", where);
-    EV_TRY(check_keys(l, given, at, &TASK_TABLE_DOMAIN));
-    const json_t *min = json_object_get(given, "min"), *max = json_object_get(given, "max");
-    if (min != NULL)
-        EV_TRY(task_read_expression(l, min, at, &d->min));
-    if (max != NULL)
-        EV_TRY(task_read_expression(l, max, at, &d->max));
-    d->is_given = true;
-    d->finite = json_is_true(json_object_get(given, "finite"));
-    d->positive = json_is_true(json_object_get(given, "positive"));
-    d->sorted = json_is_true(json_object_get(given, "sorted"));
-    d->permutation = json_is_true(json_object_get(given, "permutation"));
-    d->distinct = json_is_true(json_object_get(given, "distinct"));
-    return task_domain_check(a, l->doc, at, l->err);
-}
-
-static ev_status read_pitch(loader *l, const json_t *value, const char *where, task_argument *a) {
-    char at[TASK_MAX_WHERE];
-    const json_t *given = json_object_get(value, "pitch");
-    bool is_output = a->kind == TASK_OUT || a->kind == TASK_INOUT;
-    EV_TRY(check_argument_key(l, value, where, a, "pitch", false, is_output));
-    if (given == NULL)
-        return EV_OK;
-    (void)snprintf(at, sizeof at, "%s.pitch", where);
-    EV_TRY(check_keys(l, given, at, &TASK_TABLE_PITCH));
-    EV_TRY(task_read_expression(l, json_object_get(given, "row"), at, &a->row));
-    return task_read_expression(l, json_object_get(given, "stride"), at, &a->stride);
-}
-
-static ev_status read_argument_values(loader *l, const json_t *value, const char *where,
-                                      task_argument *a) {
-    bool scalar = a->kind == TASK_SCALAR, made = a->kind == TASK_IN || a->kind == TASK_INOUT;
-    EV_TRY(check_argument_key(l, value, where, a, "count", !scalar, !scalar));
-    EV_TRY(check_argument_key(l, value, where, a, "value", false, scalar));
-    EV_TRY(check_argument_key(l, value, where, a, "data", made, made));
-    EV_TRY(check_argument_key(l, value, where, a, "zero_where", false, a->kind == TASK_OUT));
-    EV_TRY(check_argument_key(l, value, where, a, "align", false, !scalar));
-    EV_TRY(check_argument_key(l, value, where, a, "domain", false, a->kind != TASK_OUT));
-    EV_TRY(read_domain(l, value, where, a));
-    EV_TRY(read_pitch(l, value, where, a));
-    EV_TRY(read_align(l, value, where, a));
-    a->value = scalar ? a->name : NULL;
-    a->zero_where = keep(l, ev_json_text(value, "zero_where", NULL));
-    char at[TASK_MAX_WHERE];
-    const json_t *given = json_object_get(value, scalar ? "value" : "count");
-    (void)snprintf(at, sizeof at, "%s.%s", where, scalar ? "value" : "count");
-    if (given != NULL)
-        EV_TRY(task_read_expression(l, given, at, scalar ? &a->value : &a->count));
-    (void)snprintf(at, sizeof at, "%s.data", where);
-    if (made)
-        EV_TRY(read_data(l, json_object_get(value, "data"), at, &a->generator, &a->file,
-                         a->parameters));
-    return read_initial(l, value, where, a);
-}
-
-static ev_status read_argument(loader *l, const json_t *value, const char *where,
-                               task_argument *a) {
-    char at[TASK_MAX_WHERE];
-    size_t index = 0;
-    EV_TRY(check_keys(l, value, where, &TASK_TABLE_ARGUMENT));
-    a->name = keep(l, ev_json_text(value, "name", ""));
-    a->doc = keep(l, ev_json_text(value, "doc", ""));
-    (void)snprintf(at, sizeof at, "%s.name", where);
-    EV_TRY(check_name(l, a->name, at));
-    (void)snprintf(at, sizeof at, "%s.kind", where);
-    EV_TRY(find_name(l, "kind", ev_json_text(value, "kind", ""), at, TASK_SCALAR + 1, kind_at,
-                     &index));
-    a->kind = (task_argument_kind)index;
-    (void)snprintf(at, sizeof at, "%s.type", where);
-    EV_TRY(
-        find_name(l, "type", ev_json_text(value, "type", ""), at, EV_TYPE_COUNT, type_at, &index));
-    a->type = (ev_type)index;
-    return read_argument_values(l, value, where, a);
-}
-
-static ev_status check_new_name(loader *l, const task_argument *all, size_t count,
-                                const char *where) {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(all[i].name, all[count].name) == 0)
-            return ev_json_fail(l->doc, where, l->err, "a second argument is named %s",
-                                all[i].name);
-    }
-    return EV_OK;
-}
-
-static ev_status read_arguments(loader *l, task_argument *arguments) {
-    const json_t *list = json_object_get(l->doc->root, "arguments");
-    size_t count = json_array_size(list);
-    EV_TRY(check_size(l, count, 1, TASK_MAX_ARGUMENTS, "arguments"));
-    for (size_t i = 0; i < count; i++) {
-        char where[TASK_MAX_WHERE];
-        (void)snprintf(where, sizeof where, "arguments[%zu]", i);
-        EV_TRY(read_argument(l, json_array_get(list, i), where, &arguments[i]));
-        EV_TRY(check_new_name(l, arguments, i, where));
-    }
-    l->t->argument_count = count;
-    return EV_OK;
-}
-
-static ev_status read_symbol(loader *l, const json_t *value, const char *where, task_argument *a) {
-    char at[TASK_MAX_WHERE];
-    size_t index = 0;
-    EV_TRY(check_keys(l, value, where, &TASK_TABLE_SYMBOL));
-    a->kind = TASK_IN;
-    a->name = keep(l, ev_json_text(value, "name", ""));
-    a->doc = keep(l, ev_json_text(value, "doc", ""));
-    (void)snprintf(at, sizeof at, "%s.name", where);
-    EV_TRY(check_name(l, a->name, at));
-    (void)snprintf(at, sizeof at, "%s.type", where);
-    EV_TRY(
-        find_name(l, "type", ev_json_text(value, "type", ""), at, EV_TYPE_COUNT, type_at, &index));
-    a->type = (ev_type)index;
-    (void)snprintf(at, sizeof at, "%s.count", where);
-    EV_TRY(task_read_expression(l, json_object_get(value, "count"), at, &a->count));
-    EV_TRY(read_domain(l, value, where, a));
-    (void)snprintf(at, sizeof at, "%s.data", where);
-    return read_data(l, json_object_get(value, "data"), at, &a->generator, &a->file, a->parameters);
-}
-
-/* Reads the symbols behind the arguments. */
-static ev_status read_symbols(loader *l, task_argument *arguments) {
-    const json_t *list = json_object_get(l->doc->root, "symbols");
-    size_t count = json_array_size(list), first = l->t->argument_count;
-    EV_TRY(check_size(l, count, 0, TASK_MAX_SYMBOLS, "symbols"));
-    for (size_t i = 0; i < count; i++) {
-        char where[TASK_MAX_WHERE];
-        (void)snprintf(where, sizeof where, "symbols[%zu]", i);
-        EV_TRY(read_symbol(l, json_array_get(list, i), where, &arguments[first + i]));
-        EV_TRY(check_new_name(l, arguments, first + i, where));
-    }
-    l->t->symbols = arguments + first;
-    l->t->symbol_count = count;
-    return EV_OK;
-}
-
-static ev_status read_inputs(loader *l) {
-    size_t count = TASK_MAX_ARGUMENTS + TASK_MAX_SYMBOLS;
-    task_argument *arguments = EV_NEW_ARRAY(l->arena, task_argument, count);
-    if (arguments == NULL)
-        return ev_fail_memory(l->err, count * sizeof *arguments);
-    l->t->arguments = arguments;
-    EV_TRY(read_arguments(l, arguments));
-    EV_TRY(task_alias_read(l->t, l->doc, l->err));
-    return read_symbols(l, arguments);
-}
-
 /* ---- starts ------------------------------------------------------------------------------------
  */
 
@@ -346,7 +134,7 @@ static ev_status read_rule(loader *l, const json_t *start, const char *where, co
     out[0] = out[1] = out[2] = "1";
     if (!json_is_array(value))
         return task_read_expression(l, value, at, &out[0]);
-    EV_TRY(check_size(l, json_array_size(value), 1, 3, at));
+    EV_TRY(task_check_size(l, json_array_size(value), 1, 3, at));
     for (size_t i = 0; i < json_array_size(value); i++) {
         (void)snprintf(at, sizeof at, "%s.%s[%zu]", where, key, i);
         EV_TRY(task_read_expression(l, json_array_get(value, i), at, &out[i]));
@@ -357,7 +145,7 @@ static ev_status read_rule(loader *l, const json_t *start, const char *where, co
 static ev_status read_macro_values(loader *l, const json_t *list, const char *where,
                                    task_macro *m) {
     size_t count = json_array_size(list);
-    EV_TRY(check_size(l, count, 1, 64, where));
+    EV_TRY(task_check_size(l, count, 1, 64, where));
     int64_t *values = EV_NEW_ARRAY(l->arena, int64_t, count);
     if (values == NULL)
         return ev_fail_memory(l->err, count * sizeof *values);
@@ -382,7 +170,7 @@ static ev_status read_macro_values(loader *l, const json_t *list, const char *wh
 
 static ev_status read_macros(loader *l, const json_t *list, const char *where, task_start *s) {
     size_t count = json_array_size(list);
-    EV_TRY(check_size(l, count, 0, TASK_MAX_MACROS, where));
+    EV_TRY(task_check_size(l, count, 0, TASK_MAX_MACROS, where));
     task_macro *macros = EV_NEW_ARRAY(l->arena, task_macro, count + 1);
     if (macros == NULL)
         return ev_fail_memory(l->err, count * sizeof *macros);
@@ -390,11 +178,11 @@ static ev_status read_macros(loader *l, const json_t *list, const char *where, t
         char at[TASK_MAX_WHERE];
         const json_t *value = json_array_get(list, i);
         (void)snprintf(at, sizeof at, "%s[%zu]", where, i);
-        EV_TRY(check_keys(l, value, at, &TASK_TABLE_MACRO));
-        macros[i].name = keep(l, ev_json_text(value, "name", ""));
-        macros[i].doc = keep(l, ev_json_text(value, "doc", ""));
+        EV_TRY(task_check_keys(l, value, at, &TASK_TABLE_MACRO));
+        macros[i].name = task_keep(l, ev_json_text(value, "name", ""));
+        macros[i].doc = task_keep(l, ev_json_text(value, "doc", ""));
         macros[i].otherwise = ev_json_integer(value, "default", 0);
-        EV_TRY(check_name(l, macros[i].name, at));
+        EV_TRY(task_check_name(l, macros[i].name, at));
         for (size_t j = 0; j < i; j++) {
             if (strcmp(macros[j].name, macros[i].name) == 0)
                 return ev_json_fail(l->doc, at, l->err, "a second macro is named %s",
@@ -421,7 +209,7 @@ static ev_status read_source(loader *l, const char *name, const char *where, tas
     char *path = ev_path_join(l->t->folder, name);
     if (path == NULL)
         return ev_fail_memory(l->err, strlen(name));
-    s->source = keep(l, path);
+    s->source = task_keep(l, path);
     bool there = ev_path_exists(path) && !ev_path_is_dir(path);
     free(path);
     if (!there)
@@ -432,13 +220,31 @@ static ev_status read_source(loader *l, const char *name, const char *where, tas
 }
 
 /* The start's plan: one launch. */
+/* An entry with template arguments is an instance of the template that it names. */
+static ev_status read_entry(task_loader *l, const char *entry, const char *where, launch_rule *rule,
+                            task_start *s) {
+    char at[TASK_MAX_WHERE];
+    size_t length = 0;
+    rule->entry = task_keep(l, entry);
+    if (strchr(entry, '<') == NULL)
+        return EV_OK;
+    const char *name = task_entry_name(entry, &length);
+    (void)snprintf(at, sizeof at, "%s.entry", where);
+    if (length == 0)
+        return ev_json_fail(l->doc, at, l->err,
+                            "\"%s\" is no instance of a template, like \"scale<float, 4>\"", entry);
+    s->instance = rule->entry;
+    rule->entry = ev_arena_strndup(l->arena, name, length);
+    return EV_OK;
+}
+
 static ev_status read_plan(loader *l, const json_t *value, const char *where, task_start *s) {
     char at[TASK_MAX_WHERE];
     launch_plan *plan = EV_NEW(l->arena, launch_plan);
     launch_rule *rule = EV_NEW(l->arena, launch_rule);
     if (plan == NULL || rule == NULL)
         return ev_fail_memory(l->err, sizeof *plan + sizeof *rule);
-    rule->entry = keep(l, ev_json_text(value, "entry", l->t->name));
+    EV_TRY(read_entry(l, ev_json_text(value, "entry", l->t->name), where, rule, s));
     rule->shared = "0";
     EV_TRY(read_rule(l, value, where, "grid", rule->grid));
     EV_TRY(read_rule(l, value, where, "block", rule->block));
@@ -489,9 +295,9 @@ static ev_status read_assumed(loader *l, const json_t *list, const char *where, 
 
 static ev_status read_start(loader *l, const json_t *value, const char *where, task_start *s) {
     char at[TASK_MAX_WHERE];
-    EV_TRY(check_keys(l, value, where, &TASK_TABLE_START));
-    s->name = keep(l, ev_json_text(value, "name", ""));
-    s->doc = keep(l, ev_json_text(value, "doc", ""));
+    EV_TRY(task_check_keys(l, value, where, &TASK_TABLE_START));
+    s->name = task_keep(l, ev_json_text(value, "name", ""));
+    s->doc = task_keep(l, ev_json_text(value, "doc", ""));
     s->is_reference = ev_json_flag(value, "reference", false);
     (void)snprintf(at, sizeof at, "%s.source", where);
     EV_TRY(read_source(l, ev_json_text(value, "source", ""), at, s));
@@ -505,7 +311,7 @@ static ev_status read_start(loader *l, const json_t *value, const char *where, t
 static ev_status read_starts(loader *l) {
     const json_t *list = json_object_get(l->doc->root, "starts");
     size_t count = json_array_size(list);
-    EV_TRY(check_size(l, count, 1, 64, "starts"));
+    EV_TRY(task_check_size(l, count, 1, 64, "starts"));
     task_start *starts = EV_NEW_ARRAY(l->arena, task_start, count);
     if (starts == NULL)
         return ev_fail_memory(l->err, count * sizeof *starts);
@@ -535,7 +341,7 @@ static ev_status set_shape(loader *l, expr_name *shape, size_t *count, const cha
     if (i == TASK_MAX_SHAPE)
         return ev_json_fail(l->doc, where, l->err, "a shape may have %d names at most",
                             TASK_MAX_SHAPE);
-    const char *kept = keep(l, name);
+    const char *kept = task_keep(l, name);
     if (kept == NULL)
         return ev_fail_memory(l->err, strlen(name));
     shape[i] = (expr_name){kept, value};
@@ -546,7 +352,7 @@ static ev_status set_shape(loader *l, expr_name *shape, size_t *count, const cha
 static ev_status take_shape(loader *l, const char *name, const char *where, task_case *c,
                             expr_name *shape) {
     size_t index = 0;
-    EV_TRY(find_name(l, "shape", name, where, corpus_shape_count(), shape_at, &index));
+    EV_TRY(task_find_name(l, "shape", name, where, corpus_shape_count(), shape_at, &index));
     const corpus_shape *from = corpus_shape_at(index);
     c->from = from->name;
     for (size_t i = 0; i < from->count; i++)
@@ -570,7 +376,7 @@ static ev_status read_shape_object(loader *l, const json_t *object, const char *
         if (strcmp(name, "from") == 0)
             continue;
         (void)snprintf(at, sizeof at, "%s.%s", where, name);
-        EV_TRY(check_name(l, name, at));
+        EV_TRY(task_check_name(l, name, at));
         if (!json_is_number(value))
             return ev_json_fail(l->doc, at, l->err, "a shape's value must be a number");
         expr_value number = json_is_integer(value) ? expr_of_whole(json_integer_value(value))
@@ -620,7 +426,7 @@ static ev_status read_case_data(loader *l, const json_t *object, const char *whe
         task_data *d = &data[c->data_count];
         (void)snprintf(at, sizeof at, "%s.%s", where, name);
         EV_TRY(find_input(l, name, at, &d->argument));
-        EV_TRY(read_data(l, value, at, &d->generator, &d->file, d->parameters));
+        EV_TRY(task_read_data(l, value, at, &d->generator, &d->file, d->parameters));
         c->data_count++;
     }
     c->data = data;
@@ -646,12 +452,12 @@ static ev_status read_case_inputs(loader *l, const json_t *object, const char *w
     int64_t fresh = 0, power = 0, schedule = 0;
     if (object == NULL)
         return EV_OK;
-    EV_TRY(check_keys(l, object, where, &TASK_TABLE_INPUTS));
+    EV_TRY(task_check_keys(l, object, where, &TASK_TABLE_INPUTS));
     if (c->use == TASK_TIME)
         return ev_json_fail(l->doc, where, l->err, "a timed case has no \"inputs\"; use \"check\"");
     (void)snprintf(at, sizeof at, "%s.variation", where);
-    EV_TRY(find_name(l, "variation", ev_json_text(object, "variation", "plain"), at,
-                     TASK_VARIATIONS, variation_at, &variation));
+    EV_TRY(task_find_name(l, "variation", ev_json_text(object, "variation", "plain"), at,
+                          TASK_VARIATIONS, variation_at, &variation));
     EV_TRY(read_input(l, object, where, "power", -TASK_POWER_MOST, TASK_POWER_MOST, &power));
     EV_TRY(read_input(l, object, where, "fresh", 0, INT32_MAX, &fresh));
     EV_TRY(read_input(l, object, where, "schedule", 0, INT64_MAX, &schedule));
@@ -678,14 +484,15 @@ static ev_status read_case_weight(loader *l, const json_t *value, const char *wh
 static ev_status read_case(loader *l, const json_t *value, const char *where, task_case *c) {
     char at[TASK_MAX_WHERE];
     size_t index = 0;
-    EV_TRY(check_keys(l, value, where, &TASK_TABLE_CASE));
-    c->name = keep(l, ev_json_text(value, "name", ""));
+    EV_TRY(task_check_keys(l, value, where, &TASK_TABLE_CASE));
+    c->name = task_keep(l, ev_json_text(value, "name", ""));
     (void)snprintf(at, sizeof at, "%s.split", where);
-    EV_TRY(find_name(l, "split", ev_json_text(value, "split", ""), at, CORPUS_SPLIT_COUNT, split_at,
-                     &index));
+    EV_TRY(task_find_name(l, "split", ev_json_text(value, "split", ""), at, CORPUS_SPLIT_COUNT,
+                          split_at, &index));
     c->split = (corpus_split)index;
     (void)snprintf(at, sizeof at, "%s.use", where);
-    EV_TRY(find_name(l, "use", ev_json_text(value, "use", ""), at, TASK_SMOKE + 1, use_at, &index));
+    EV_TRY(task_find_name(l, "use", ev_json_text(value, "use", ""), at, TASK_SMOKE + 1, use_at,
+                          &index));
     c->use = (task_case_use)index;
     (void)snprintf(at, sizeof at, "%s.shape", where);
     EV_TRY(read_shape(l, json_object_get(value, "shape"), at, c));
@@ -700,7 +507,7 @@ static ev_status read_case(loader *l, const json_t *value, const char *where, ta
 static ev_status read_cases(loader *l) {
     const json_t *list = json_object_get(l->doc->root, "cases");
     size_t count = json_array_size(list);
-    EV_TRY(check_size(l, count, 1, 4096, "cases"));
+    EV_TRY(task_check_size(l, count, 1, 4096, "cases"));
     task_case *cases = EV_NEW_ARRAY(l->arena, task_case, count);
     if (cases == NULL)
         return ev_fail_memory(l->err, count * sizeof *cases);
@@ -725,7 +532,7 @@ static ev_status read_cases(loader *l) {
 static ev_status read_tolerance(loader *l) {
     const json_t *value = json_object_get(l->doc->root, "tolerance");
     task_tolerance *to = &l->t->tolerance;
-    EV_TRY(check_keys(l, value, "tolerance", &TASK_TABLE_TOLERANCE));
+    EV_TRY(task_check_keys(l, value, "tolerance", &TASK_TABLE_TOLERANCE));
     to->relative_l2 = ev_json_number(value, "relative_l2", 0);
     to->scaled_max = ev_json_number(value, "scaled_max", 0);
     to->max_abs = ev_json_number(value, "max_abs", 0);
@@ -744,24 +551,24 @@ static ev_status read_tolerance(loader *l) {
 
 static ev_status read_head(loader *l, const char *path) {
     const json_t *root = l->doc->root;
-    EV_TRY(check_keys(l, root, "", &TASK_TABLE_TASK));
+    EV_TRY(task_check_keys(l, root, "", &TASK_TABLE_TASK));
     char *folder = ev_path_dir(path);
     if (folder == NULL)
         return ev_fail_memory(l->err, strlen(path));
-    l->t->folder = keep(l, folder);
+    l->t->folder = task_keep(l, folder);
     free(folder);
-    l->t->path = keep(l, path);
-    l->t->json = keep(l, l->doc->text);
-    l->t->name = keep(l, ev_json_text(root, "name", ""));
-    l->t->family = keep(l, ev_json_text(root, "family", ""));
-    l->t->doc = keep(l, ev_json_text(root, "doc", ""));
-    return check_name(l, l->t->name, "name");
+    l->t->path = task_keep(l, path);
+    l->t->json = task_keep(l, l->doc->text);
+    l->t->name = task_keep(l, ev_json_text(root, "name", ""));
+    l->t->family = task_keep(l, ev_json_text(root, "family", ""));
+    l->t->doc = task_keep(l, ev_json_text(root, "doc", ""));
+    return task_check_name(l, l->t->name, "name");
 }
 
 ev_status task_read_all(task_box *box, const char *path, const ev_json *doc, ev_error *err) {
     loader l = {doc, box->arena, &box->public, err};
     EV_TRY(read_head(&l, path));
-    EV_TRY(read_inputs(&l));
+    EV_TRY(task_read_inputs(&l));
     EV_TRY(read_starts(&l));
     EV_TRY(read_cases(&l));
     EV_TRY(read_tolerance(&l));

@@ -7,6 +7,7 @@
 #include "kernels/task.h"
 
 #define TASK_MAX_ARGUMENTS 48
+#define TASK_MAX_STRUCT 4096 /* bytes of a struct, which all parameters of a kernel may have */
 #define TASK_MAX_SYMBOLS 16
 #define TASK_MAX_FILES 64 /* of data */
 #define TASK_MAX_SHAPE 32
@@ -22,6 +23,8 @@ typedef struct task_box {
     bool is_apart; /* an oracle from source is not built */
 } task_box;
 
+typedef struct task_table task_table;
+
 /* The loading of one task. */
 typedef struct task_loader {
     const ev_json *doc;
@@ -30,6 +33,24 @@ typedef struct task_loader {
     ev_error *err;
 } task_loader;
 
+/* Checks an object against a table's keys. */
+ev_status task_check_keys(task_loader *l, const json_t *object, const char *where,
+                          const task_table *table) EV_CHECKED;
+/* A copy in the task's arena; NULL for NULL. */
+const char *task_keep(task_loader *l, const char *text);
+/* Refuses what is no name of an expression. */
+ev_status task_check_name(task_loader *l, const char *name, const char *where) EV_CHECKED;
+ev_status task_check_size(task_loader *l, size_t count, size_t low, size_t high,
+                          const char *where) EV_CHECKED;
+/* The index of a word in a list of names. The message of a failure lists all names. */
+ev_status task_find_name(task_loader *l, const char *what, const char *name, const char *where,
+                         size_t count, const char *(*name_at)(size_t), size_t *out) EV_CHECKED;
+/* Reads a generator with its parameters, or a file. */
+ev_status task_read_data(task_loader *l, const json_t *value, const char *where,
+                         const corpus_generator **generator, const corpus_recorded **file,
+                         const char **parameters) EV_CHECKED;
+/* Reads "arguments", "alias" and "symbols" (task_arguments.c). */
+ev_status task_read_inputs(task_loader *l) EV_CHECKED;
 /* Reads an expression, given as text or as a number. */
 ev_status task_read_expression(task_loader *l, const json_t *value, const char *where,
                                const char **out) EV_CHECKED;
@@ -83,15 +104,15 @@ ev_status task_recorded_read(task_loader *l, const json_t *value, const char *wh
 ev_status task_identity_set(task *t, ev_error *err) EV_CHECKED;
 
 /* The key tables, for the loader and the printed schema. */
-typedef struct task_table {
+struct task_table {
     const char *title;
     const char *doc;
     const ev_json_key *keys;
     size_t count;
-} task_table;
+};
 
-extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_SYMBOL, TASK_TABLE_START,
-    TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_INPUTS, TASK_TABLE_TOLERANCE, TASK_TABLE_DOMAIN,
-    TASK_TABLE_PITCH, TASK_TABLE_WORK;
+extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_STRUCT, TASK_TABLE_SYMBOL,
+    TASK_TABLE_START, TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_INPUTS, TASK_TABLE_TOLERANCE,
+    TASK_TABLE_DOMAIN, TASK_TABLE_PITCH, TASK_TABLE_WORK;
 
 #endif

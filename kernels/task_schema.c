@@ -29,7 +29,7 @@ static const ev_json_key TASK_KEYS[] = {
 
 static const ev_json_key ARGUMENT_KEYS[] = {
     {"name", EV_JSON_STRING, true, "its name; a scalar's is known to later expressions"},
-    {"kind", EV_JSON_STRING, true, "in, out, inout (buffers) or scalar"},
+    {"kind", EV_JSON_STRING, true, "in, out, inout (buffers), scalar, or struct (see below)"},
     {"type", EV_JSON_STRING, true, "element type: u8 s8 u16 s16 u32 s32 u64 s64 f16 bf16 f32 f64"},
     {"doc", EV_JSON_STRING, false, "what it is"},
     {"count", EV_JSON_ANY, false, "buffers: number of elements, an expression"},
@@ -54,6 +54,20 @@ static const ev_json_key ARGUMENT_KEYS[] = {
      "them"},
     {"pitch", EV_JSON_OBJECT, false,
      "out and inout: rows with padding behind them, which no kernel writes"},
+    {"offset", EV_JSON_INTEGER, false,
+     "fields of a struct: bytes from its begin, at or behind the end of the field before; when "
+     "absent, as C places it"},
+};
+
+static const ev_json_key STRUCT_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "its name; expressions know a scalar field as NAME.FIELD"},
+    {"kind", EV_JSON_STRING, true, "struct"},
+    {"doc", EV_JSON_STRING, false, "what it is"},
+    {"fields", EV_JSON_ARRAY, true,
+     "arguments as above, in their order: scalars, and buffers whose address the struct has; a "
+     "scalar without \"value\" is the shape's value of the field's name"},
+    {"bytes", EV_JSON_INTEGER, false,
+     "size of the struct; when absent, the end of the last field, rounded up as C does"},
 };
 
 static const ev_json_key PITCH_KEYS[] = {
@@ -89,7 +103,9 @@ static const ev_json_key START_KEYS[] = {
     {"name", EV_JSON_STRING, true, "\"textbook\", \"hand\", ..."},
     {"doc", EV_JSON_STRING, false, "how it goes about it"},
     {"source", EV_JSON_STRING, true, "a .cu, .ll or .bc file, relative to the task file"},
-    {"entry", EV_JSON_STRING, false, "the kernel's name in it; the task's name when absent"},
+    {"entry", EV_JSON_STRING, false,
+     "the kernel's name in it, with template arguments where it is a template (scale<float, 4>); "
+     "the task's name when absent"},
     {"grid", EV_JSON_ANY, true, "blocks: an expression, or an array of up to three"},
     {"block", EV_JSON_ANY, true, "threads a block: an expression, or an array of up to three"},
     {"shared", EV_JSON_ANY, false, "dynamic shared memory a block in bytes, an expression; 0"},
@@ -178,6 +194,8 @@ static const ev_json_key WORK_KEYS[] = {
 
 TABLE(TASK, "The task", "The document is one object.");
 TABLE(ARGUMENT, "arguments[]", "");
+TABLE(STRUCT, "arguments[] of kind struct",
+      "A struct that the kernel takes by value. Its fields are arguments of their own.");
 TABLE(DOMAIN, "arguments[].domain", "Absent: any value, and NaN and infinities of floats.");
 TABLE(PITCH, "arguments[].pitch", "");
 TABLE(SYMBOL, "symbols[]", "");
@@ -251,9 +269,9 @@ static void print_shapes(ev_str *out) {
 
 void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
-        &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT,  &TASK_TABLE_DOMAIN, &TASK_TABLE_PITCH,
-        &TASK_TABLE_SYMBOL, &TASK_TABLE_START,     &TASK_TABLE_MACRO,  &TASK_TABLE_CASE,
-        &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
+        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_STRUCT,    &TASK_TABLE_DOMAIN,
+        &TASK_TABLE_PITCH, &TASK_TABLE_SYMBOL,   &TASK_TABLE_START,     &TASK_TABLE_MACRO,
+        &TASK_TABLE_CASE,  &TASK_TABLE_INPUTS,   &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

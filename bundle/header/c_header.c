@@ -19,7 +19,8 @@ typedef struct writing {
     ev_error *err;
     const char *names[MOST_NAMES]; /* that the expressions of a variant may use */
     size_t name_count;
-    size_t variants; /* written so far */
+    size_t variants;     /* written so far */
+    char field_name[96]; /* of c_name */
 } writing;
 
 /* ---- names ---- */
@@ -47,6 +48,24 @@ static ev_status check_name(const writing *w, const char *name) {
         return EV_OK;
     return ev_fail(w->err, EV_BAD, "%s: '%s' is no name in C, and a C header needs one", w->k->name,
                    name);
+}
+
+/* An argument's name in C: "p_n" for the field "p.n". Valid until the next call. EV_BAD: there is
+ * none, or another argument has it. */
+static ev_status c_name(writing *w, const bundle_argument *a, const char **out) {
+    *out = a->name;
+    if (a->is_field) {
+        (void)snprintf(w->field_name, sizeof w->field_name, "%s", a->name);
+        *strchr(w->field_name, '.') = '_';
+        *out = w->field_name;
+    }
+    for (size_t i = 0; a->is_field && i < w->k->argument_count; i++) {
+        if (strcmp(w->k->arguments[i].name, *out) == 0 || strlen(a->name) >= sizeof w->field_name)
+            return ev_fail(w->err, EV_BAD,
+                           "%s: the field %s and the argument %s have one name in C; rename one",
+                           w->k->name, a->name, *out);
+    }
+    return check_name(w, *out);
 }
 
 static bool is_known(const writing *w, const char *name) {
@@ -130,11 +149,13 @@ static ev_status write_scope(writing *w, size_t end) {
         const expr_names names = {w->names, w->name_count};
         if (!is_scalar(a) || is_known(w, a->name))
             continue;
-        EV_TRY(check_name(w, a->name));
+        const char *name = NULL;
+        EV_TRY(c_name(w, a, &name));
         ev_str value = EV_STR_EMPTY;
         ev_status status = c_header_expr(a->expression, &names, &value, w->err);
-        declare(w, a->name);
-        ev_str_printf(w->out, "%s;\n    (void)v_%s;\n", ev_str_text(&value), a->name);
+        ev_str_printf(w->out, "    const evoke_h_value v_%s = %s;\n    (void)v_%s;\n", name,
+                      ev_str_text(&value), name);
+        add_name(w, a->name);
         ev_str_free(&value);
         EV_TRY(status);
     }
@@ -368,26 +389,46 @@ static ev_status write_scalar(writing *w, const bundle_argument *a) {
                  {"f32", "float", 0, 0},
                  {"f64", "double", 0, 0}};
     size_t t = 0;
+    const char *name = NULL;
+    EV_TRY(c_name(w, a, &name));
     while (t < sizeof types / sizeof types[0] && strcmp(types[t].type, a->type) != 0)
         t++;
     if (t == sizeof types / sizeof types[0])
         return ev_fail(w->err, EV_BAD, "%s: C has no type for the scalar '%s' of type %s",
                        w->k->name, a->name, a->type);
     if (strcmp(types[t].c, "uint16_t") == 0 && types[t].high == 0)
-        ev_str_printf(w->out, "    uint16_t p_%s = evoke_h_half(v_%s.real, %d, &bad);\n", a->name,
-                      a->name, strcmp(a->type, "f16") == 0 ? 10 : 7);
+        ev_str_printf(w->out, "    uint16_t p_%s = evoke_h_half(v_%s.real, %d, &bad);\n", name,
+                      name, strcmp(a->type, "f16") == 0 ? 10 : 7);
     else if (types[t].high == 0)
         ev_str_printf(w->out, "    %s p_%s = (%s)v_%s.real;\n    bad = bad || !isfinite(p_%s);\n",
-                      types[t].c, a->name, types[t].c, a->name, a->name);
+                      types[t].c, name, types[t].c, name, name);
     else if (types[t].low == INT64_MIN)
         ev_str_printf(w->out,
                       "    %s p_%s = (%s)evoke_h_within(v_%s, INT64_MIN, INT64_MAX, &bad);\n",
-                      types[t].c, a->name, types[t].c, a->name);
+                      types[t].c, name, types[t].c, name);
     else
         ev_str_printf(w->out,
                       "    %s p_%s = (%s)evoke_h_within(v_%s, INT64_C(%" PRId64
                       "), INT64_C(%" PRId64 "), &bad);\n",
-                      types[t].c, a->name, types[t].c, a->name, types[t].low, types[t].high);
+                      types[t].c, name, types[t].c, name, types[t].low, types[t].high);
+    return EV_OK;
+}
+
+/* The structs that the kernel takes by value, filled with their fields. */
+static ev_status write_structs(writing *w) {
+    for (size_t i = 0; i < w->k->argument_count; i++) {
+        const bundle_argument *a = &w->k->arguments[i];
+        const char *name = NULL;
+        int length = (int)strcspn(a->name, ".");
+        if (!a->is_field)
+            continue;
+        EV_TRY(c_name(w, a, &name));
+        if (!bundle_is_same_struct(i > 0 ? a - 1 : NULL, a))
+            ev_str_printf(w->out, "    _Alignas(16) unsigned char struct_%.*s[%u] = {0};\n", length,
+                          a->name, a->struct_bytes);
+        ev_str_printf(w->out, "    memcpy(struct_%.*s + %u, &p_%s, sizeof p_%s);\n", length,
+                      a->name, a->offset, name, name);
+    }
     return EV_OK;
 }
 
@@ -401,9 +442,10 @@ static ev_status write_launch(writing *w) {
                   "%s_shape *s",
                   k->name, k->name);
     for (size_t i = 0; i < k->argument_count; i++) {
-        EV_TRY(check_name(w, k->arguments[i].name));
+        const char *name = NULL;
+        EV_TRY(c_name(w, &k->arguments[i], &name));
         if (!is_scalar(&k->arguments[i]))
-            ev_str_printf(w->out, ",\n        CUdeviceptr p_%s", k->arguments[i].name);
+            ev_str_printf(w->out, ",\n        CUdeviceptr p_%s", name);
     }
     ev_str_append(w->out, ",\n        CUstream stream) {\n    evoke_h_geometry at;\n");
     EV_TRY(write_scope(w, SIZE_MAX));
@@ -411,19 +453,27 @@ static ev_status write_launch(writing *w) {
         if (is_scalar(&k->arguments[i]))
             EV_TRY(write_scalar(w, &k->arguments[i]));
     }
+    EV_TRY(write_structs(w));
     ev_str_append(w->out, "    void *parameters[] = {");
-    for (size_t i = 0; i < k->argument_count; i++)
-        ev_str_printf(w->out, "&p_%s, ", k->arguments[i].name);
+    for (size_t i = 0; i < k->argument_count; i++) {
+        const bundle_argument *a = &k->arguments[i];
+        if (!a->is_field)
+            ev_str_printf(w->out, "&p_%s, ", a->name);
+        else if (!bundle_is_same_struct(i > 0 ? a - 1 : NULL, a))
+            ev_str_printf(w->out, "struct_%.*s, ", (int)strcspn(a->name, "."), a->name);
+    }
     ev_str_printf(w->out, "NULL};\n    const char *why = %s_geometry(v, s, &at);\n", k->name);
     for (size_t i = 0; i < k->argument_count; i++) {
         const bundle_argument *a = &k->arguments[i];
         uint32_t align = a->align != 0 ? a->align : BUNDLE_ALIGN;
+        const char *name = NULL;
+        EV_TRY(c_name(w, a, &name));
         if (!is_scalar(a))
             ev_str_printf(
                 w->out,
                 "    if (p_%s == 0 || p_%s %% %u != 0)\n        return \"%s: the address of "
                 "'%s' is 0, or no multiple of %u\";\n",
-                a->name, a->name, align, k->name, a->name, align);
+                name, name, align, k->name, a->name, align);
     }
     ev_str_printf(w->out,
                   "    if (bad)\n        return \"%s: a scalar argument cannot be computed at this "

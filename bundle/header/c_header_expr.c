@@ -102,10 +102,14 @@ static char *read_primary(translation *t) {
         return inside;
     }
     const char *name = t->at;
-    while (isalnum((unsigned char)*t->at) || *t->at == '_')
-        t->at++;
-    size_t length = (size_t)(t->at - name);
-    return accept(t, "(") ? read_call(t, name, length) : made("v_", name, length);
+    size_t length = expr_name_length(name);
+    t->at += length;
+    if (accept(t, "("))
+        return read_call(t, name, length);
+    char *variable = made("v_", name, length);
+    for (char *dot = variable; dot != NULL && (dot = strchr(dot, '.')) != NULL;)
+        *dot = '_';
+    return variable;
 }
 
 static char *read_unary(translation *t) {

@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #define RUNTIME_ARGUMENTS 128 /* most arguments of a kernel */
+#define RUNTIME_STRUCTS 4096  /* bytes of all structs of a launch */
 #define RUNTIME_SYMBOLS 64    /* most variables that the host fills */
 #define RUNTIME_NAMES 256     /* most names of a scope: shape, scalars, macros */
 
@@ -75,8 +76,10 @@ ev_status runtime_elements(const bundle_kernel *k, size_t index, const expr_scop
 
 /* A launch's parameters in the kernel's order. */
 typedef struct runtime_parameters {
-    uint64_t words[RUNTIME_ARGUMENTS];
-    void *pointers[RUNTIME_ARGUMENTS]; /* to the words, as cuLaunchKernel takes them */
+    uint64_t words[RUNTIME_ARGUMENTS]; /* of each argument */
+    /* The structs, each at a multiple of 16 bytes; the driver copies them. */
+    _Alignas(16) unsigned char structs[RUNTIME_STRUCTS];
+    void *pointers[RUNTIME_ARGUMENTS]; /* of each parameter, as cuLaunchKernel takes them */
 } runtime_parameters;
 
 ev_status runtime_pack(const evoke_variant *v, const evoke_shape *shape,

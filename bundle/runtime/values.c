@@ -151,6 +151,32 @@ static ev_status check_count(const bundle_kernel *k, size_t given, ev_error *err
     return ev_fail(err, EV_BAD, "%s takes %zu buffers, and %zu are given", k->name, buffers, given);
 }
 
+/* Puts the packed words where the driver finds them: a parameter each, and fields into structs. */
+static ev_status place_words(const bundle_kernel *k, runtime_parameters *out, ev_error *err) {
+    size_t parameters = 0, end = 0;
+    unsigned char *owner = out->structs;
+    for (size_t i = 0; i < k->argument_count; i++) {
+        const bundle_argument *a = &k->arguments[i];
+        ev_type type = EV_F32;
+        if (!a->is_field) {
+            out->pointers[parameters++] = &out->words[i];
+            continue;
+        }
+        if (!bundle_is_same_struct(i > 0 ? a - 1 : NULL, a)) {
+            owner = out->structs + end;
+            end += ((size_t)a->struct_bytes + 15) / 16 * 16;
+            if (end > sizeof out->structs)
+                return ev_fail(err, EV_BAD, "%s: its structs have more than %zu bytes", k->name,
+                               sizeof out->structs);
+            memset(owner, 0, a->struct_bytes);
+            out->pointers[parameters++] = owner;
+        }
+        EV_TRY(type_of(k, a, &type, err));
+        memcpy(owner + a->offset, &out->words[i], is_scalar(a) ? ev_type_bytes(type) : 8);
+    }
+    return EV_OK;
+}
+
 ev_status runtime_pack(const evoke_variant *v, const evoke_shape *shape,
                        const evoke_buffer *buffers, size_t count, runtime_parameters *out,
                        ev_error *err) {
@@ -161,11 +187,11 @@ ev_status runtime_pack(const evoke_variant *v, const evoke_shape *shape,
     EV_TRY(check_count(k, count, err));
     EV_TRY(runtime_scope_of(k, ranges, shape, SIZE_MAX, &room, err));
     for (size_t i = 0; i < k->argument_count; i++) {
-        out->pointers[i] = &out->words[i];
         if (is_scalar(&k->arguments[i]))
             EV_TRY(pack_scalar(k, i, ranges, shape, &out->words[i], err));
         else
             EV_TRY(pack_buffer(k, i, &room.scope, &buffers[next++], &out->words[i], err));
     }
+    EV_TRY(place_words(k, out, err));
     return bundle_check_addresses(k, v->is, out->words, err);
 }

@@ -366,6 +366,8 @@ ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_c
 /* ---- parameters ---- */
 
 static bool types_agree(const vm_param *param, const fit_argument *a) {
+    if (a->what->is_field)
+        return param->bytes == a->what->parameter_bytes;
     if (a->buffer != 0)
         return param->bytes == 8 && !ev_type_is_float(param->type);
     size_t bytes = ev_type_bytes(a->what->type);
@@ -377,7 +379,14 @@ static bool types_agree(const vm_param *param, const fit_argument *a) {
 
 static ev_status fail_param(const fitness *f, const vm_entry *entry, size_t i,
                             const fit_argument *a, ev_error *err) {
-    const vm_param *param = &entry->params[i];
+    const vm_param *param = &entry->params[a->what->parameter];
+    if (a->what->is_field)
+        return ev_fail(err, EV_BAD,
+                       "task %s: the struct of the field '%s' has %u bytes, and parameter '%s' of "
+                       "'%s' has %u; say where the fields lie by \"offset\", and the struct's size "
+                       "by \"bytes\"",
+                       f->t->name, a->what->name, a->what->parameter_bytes, param->name,
+                       entry->name, param->bytes);
     return ev_fail(err, EV_BAD,
                    "task %s: argument %zu '%s' is %s %s, and parameter '%s' of '%s' is %s of %u "
                    "bytes; give the arguments in the order and types of the kernel's parameters",
@@ -387,7 +396,7 @@ static ev_status fail_param(const fitness *f, const vm_entry *entry, size_t i,
 }
 
 static void pack_one(const fitness *f, const vm_param *param, const fit_argument *a, char *block) {
-    char *to = block + param->offset;
+    char *to = block + param->offset + a->what->offset;
     if (a->buffer != 0) {
         uint64_t address = device_address(f->d, a->buffer);
         memcpy(to, &address, sizeof address);
@@ -401,21 +410,22 @@ static void pack_one(const fitness *f, const vm_param *param, const fit_argument
 
 ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *entry, void **out,
                         ev_error *err) {
-    if (entry->param_count != f->t->argument_count)
+    if (entry->param_count != f->t->parameter_count)
         return ev_fail(err, EV_BAD,
                        "task %s has %zu arguments, and '%s' takes %zu parameters; list every "
                        "parameter of the kernel under \"arguments\", in its order",
-                       f->t->name, f->t->argument_count, entry->name, entry->param_count);
+                       f->t->name, f->t->parameter_count, entry->name, entry->param_count);
     char *block = calloc(1, entry->param_bytes + 8);
     if (block == NULL)
         return ev_fail_memory(err, entry->param_bytes);
-    for (size_t i = 0; i < entry->param_count; i++) {
+    for (size_t i = 0; i < f->t->argument_count; i++) {
         const fit_argument *a = &c->arguments[i];
-        if (!types_agree(&entry->params[i], a)) {
+        const vm_param *param = &entry->params[a->what->parameter];
+        if (!types_agree(param, a)) {
             free(block);
             return fail_param(f, entry, i, a, err);
         }
-        pack_one(f, &entry->params[i], a, block);
+        pack_one(f, param, a, block);
     }
     *out = block;
     return EV_OK;

@@ -35,6 +35,14 @@
 
 typedef __SIZE_TYPE__ size_t;
 
+/* nvcc includes math.h, which has these. A source may do so, too, and define them again. */
+#ifndef INFINITY
+#define INFINITY (__builtin_inff())
+#endif
+#ifndef NAN
+#define NAN (__builtin_nanf(""))
+#endif
+
 /* The device's part of C's library (the virtual machine knows these). Declared here, because the
  * C++ headers that a source may include call them. */
 extern "C" {

@@ -15,6 +15,7 @@ static const expr_name NAMES[] = {
     {"TILE", {false, 16, 16.0}},
     {"p", {true, 0, 0.35}},
     {"big", {false, INT64_MAX, 9.2233720368547758e18}},
+    {"plate.rows", {false, 12, 12.0}},
 };
 static const expr_scope SCOPE = {NAMES, sizeof NAMES / sizeof NAMES[0]};
 
@@ -55,6 +56,8 @@ static void test_whole(void **state) {
         {"big == 9223372036854775807", 1},
         {"big == 9223372036854775806", 0},
         {"min(max(1,2),3)", 2},
+        {"plate.rows*2", 24},
+        {"M-plate.rows", 88},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         expr_value value;
@@ -107,7 +110,12 @@ static void test_errors(void **state) {
         {"1 +", "column 4: expected a number"},
         {"(1", "column 3: expected \")\""},
         {"1 2", "column 3: expected an operator"},
-        {"K * 2", "column 1: unknown name \"K\"; known here: M, TILE, p, big"},
+        {"K * 2", "column 1: unknown name \"K\"; known here: M, TILE, p, big, "
+                  "plate.rows"},
+        {"p.rows", "column 1: unknown name \"p.rows\""},
+        {"plate.", "column 1: unknown name \"plate\""},
+        {"plate.2", "column 1: unknown name \"plate\""},
+        {"M.5", "column 2:"},
         {"M / 0", "column 3: division by zero"},
         {"M % (TILE - 16)", "division by zero"},
         {"ceil_div(M, 0)", "division by zero"},

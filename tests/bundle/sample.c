@@ -10,14 +10,14 @@
 
 static char folder[64];
 
-#define PTX(mark)                                                                                  \
+#define PTX(mark, last, n, scale)                                                                  \
     "// " mark "\n"                                                                                \
     ".version 7.0\n.target sm_70\n.address_size 64\n"                                              \
     ".const .align 4 .f32 shift[2];\n"                                                             \
-    ".visible .entry add(.param .u64 x, .param .u64 y, .param .s32 n, .param .f32 scale)\n{\n"     \
+    ".visible .entry add(.param .u64 x, .param .u64 y, " last ")\n{\n"                             \
     "  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<5>; .reg .b64 %rd<8>;\n"                    \
     "  ld.param.u64 %rd1, [x];\n  ld.param.u64 %rd2, [y];\n"                                       \
-    "  ld.param.s32 %r1, [n];\n  ld.param.f32 %f2, [scale];\n"                                     \
+    "  ld.param.s32 %r1, [" n "];\n  ld.param.f32 %f2, [" scale "];\n"                             \
     "  mov.u32 %r2, %ctaid.x;\n  mov.u32 %r3, %ntid.x;\n  mov.u32 %r4, %tid.x;\n"                  \
     "  mad.lo.s32 %r5, %r2, %r3, %r4;\n  setp.ge.s32 %p1, %r5, %r1;\n  @%p1 bra done;\n"           \
     "  cvta.to.global.u64 %rd3, %rd1;\n  cvta.to.global.u64 %rd4, %rd2;\n"                         \
@@ -26,8 +26,13 @@ static char folder[64];
     "  fma.rn.f32 %f3, %f1, %f2, %f4;\n  st.global.f32 [%rd7], %f3;\n"                             \
     "done:\n  ret;\n}\n"
 
-const char SAMPLE_PTX[] = PTX("tuned");
-const char SAMPLE_BASE_PTX[] = PTX("base");
+#define PTX_OF(...) PTX(__VA_ARGS__)
+#define TWO ".param .s32 n, .param .f32 scale", "n", "scale"
+#define ONE ".param .align 8 .b8 both[16]", "both", "both+8"
+
+const char SAMPLE_PTX[] = PTX_OF("tuned", TWO);
+const char SAMPLE_BASE_PTX[] = PTX_OF("base", TWO);
+static const char struct_ptx[] = PTX_OF("struct", ONE);
 
 int sample_make_folder(void **state) {
     (void)state;
@@ -55,10 +60,15 @@ static const bundle_case cases[] = {{"small", "search", small_shape, 1, 100, 90,
 static const bundle_number macros[] = {{"TILE", false, 64}};
 static const launch_rule rule = {"add", {"ceil_div(N, TILE)", "1", "1"}, {"TILE", "1", "1"}, "0"};
 static const launch_plan plan = {.launches = &rule, .launch_count = 1};
-static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4},
-                                            {"y", "out", "f32", "n", 4},
-                                            {"n", "scalar", "s32", "N", 0},
-                                            {"scale", "scalar", "f32", "4.0 / 2", 0}};
+static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4, false, 0, 0},
+                                            {"y", "out", "f32", "n", 4, false, 0, 0},
+                                            {"n", "scalar", "s32", "N", 0, false, 0, 0},
+                                            {"scale", "scalar", "f32", "4.0 / 2", 0, false, 0, 0}};
+static const bundle_argument of_struct[] = {
+    {"x", "in", "f32", "N", 4, false, 0, 0},
+    {"y", "out", "f32", "both.n", 4, false, 0, 0},
+    {"both.n", "scalar", "s32", "N", 0, true, 0, 16},
+    {"both.scale", "scalar", "f32", "both.n * 0 + 4.0 / 2", 0, true, 8, 16}};
 static const bundle_symbol symbols[] = {{"shift", "f32", "2"}};
 
 static bundle_variant variant_of(const char *ptx) {
@@ -100,6 +110,12 @@ void sample_fill(sample *s) {
                                 .symbols = symbols,
                                 .symbol_count = 1};
     s->content = (bundle_content){"0.1.0", &s->kernel, 1, &s->file, 1};
+}
+
+void sample_use_struct(sample *s) {
+    s->kernel.arguments = of_struct;
+    s->variant.ptx = s->baseline.ptx = struct_ptx;
+    s->variant.ptx_bytes = s->baseline.ptx_bytes = strlen(struct_ptx);
 }
 
 ev_status sample_write(const char *path, ev_error *err) {

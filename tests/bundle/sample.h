@@ -24,6 +24,8 @@ typedef struct sample {
 } sample;
 
 void sample_fill(sample *s);
+/* The kernel then takes n and scale as fields of a struct `both` of 16 bytes, at 0 and at 8. */
+void sample_use_struct(sample *s);
 ev_status sample_write(const char *path, ev_error *err) EV_CHECKED;
 
 #endif

@@ -73,6 +73,29 @@ static const char program[] =
     "    if (add_launch(v, f, &huge, a, b, NULL) == NULL) return 13;\n"
     "    return 0;\n}\n";
 
+/* The same kernel, whose numbers are fields of a struct. */
+static const char struct_program[] =
+    "#include \"kernels.h\"\n#include <stdio.h>\n"
+    "typedef struct CUctx_st *CUcontext;\n"
+    "int cuInit(unsigned);\nint cuCtxCreate_v2(CUcontext *, unsigned, int);\n"
+    "int cuMemAlloc_v2(CUdeviceptr *, size_t);\n"
+    "int cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t);\n"
+    "int cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t);\n"
+    "int main(void) {\n"
+    "    const add_shape shape = {100};\n"
+    "    float x[100], y[100];\n"
+    "    CUcontext context; CUmodule module; CUfunction f; CUdeviceptr a, b;\n"
+    "    for (int i = 0; i < 100; i++) x[i] = (float)i;\n"
+    "    if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&a, sizeof x) ||\n"
+    "        cuMemAlloc_v2(&b, sizeof y) || cuMemcpyHtoD_v2(a, x, sizeof x)) return 1;\n"
+    "    const evoke_h_variant *v = add_resolve(NULL, 90, 132, &shape);\n"
+    "    const char *why = v == NULL ? \"no variant\" : evoke_h_load(v, &module, &f);\n"
+    "    if (why == NULL) why = add_launch(v, f, &shape, a, b, NULL);\n"
+    "    if (why != NULL) { puts(why); return 2; }\n"
+    "    if (cuMemcpyDtoH_v2(y, b, sizeof y)) return 3;\n"
+    "    for (int i = 0; i < 100; i++) if (y[i] != 2 * x[i]) return 4;\n"
+    "    return 0;\n}\n";
+
 static void write_text(const char *name, const char *text) {
     ev_error err = {0};
     if (ev_file_write(sample_path(name), text, strlen(text), &err) != EV_OK)
@@ -122,6 +145,11 @@ static void compilers_take_it_and_it_runs(void **state) {
     write_text("main.c", program);
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(compile(compilers[i], "main.c", true), 0);
+    sample_use_struct(&s);
+    s.kernel.start_count = 0;
+    write_header(&s.content, "kernels.h");
+    write_text("struct.c", struct_program);
+    assert_int_equal(compile(compilers[0], "struct.c", true), 0);
 }
 
 /* Each expression, in the header and by the library's own evaluation. */
@@ -210,7 +238,7 @@ static void halves_mean_the_same(void **state) {
 
 static void what_c_cannot_say_is_refused(void **state) {
     (void)state;
-    static const bundle_argument word[] = {{"int", "in", "f32", "N", 4}};
+    static const bundle_argument word[] = {{"int", "in", "f32", "N", 4, false, 0, 0}};
     static const struct {
         const bundle_argument *arguments;
         size_t count;

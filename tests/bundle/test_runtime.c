@@ -128,6 +128,50 @@ static void launches(void **state) {
     }
 }
 
+static void packs_structs(void **state) {
+    (void)state;
+    ev_error err = {0};
+    sample s;
+    rig r;
+    sample_fill(&s);
+    sample_use_struct(&s);
+    if (bundle_write(sample_path("struct.tar"), &s.content, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    evoke_bundle *b = open_sample("struct.tar");
+    rig_open(&r, b, 100);
+    if (rig_launch(&r, NULL) != EVOKE_OK)
+        fail_msg("%s", r.error.text);
+    OK(cu.cuCtxSynchronize());
+    assert_true(rig_is_right(&r, 100, 0));
+    rig_close(&r);
+    evoke_bundle_close(b);
+}
+
+/* Fields that lie outside of their struct, or whose struct has two sizes. */
+static void bad_structs_are_refused(void **state) {
+    (void)state;
+    static const bundle_argument bad[][2] = {
+        {{"p.n", "scalar", "s32", "N", 0, true, 13, 16}, {"y", "out", "f32", "N", 4, false, 0, 0}},
+        {{"p.y", "out", "f32", "N", 4, true, 9, 16}, {"x", "in", "f32", "N", 4, false, 0, 0}},
+        {{"n", "scalar", "s32", "N", 0, true, 0, 16}, {"y", "out", "f32", "N", 4, false, 0, 0}},
+        {{"p.n", "scalar", "s32", "N", 0, true, 0, 16}, {"p.y", "out", "f32", "N", 4, true, 8, 24}},
+        {{"p.y", "out", "f32", "N", 4, true, 0, 5000}, {"x", "in", "f32", "N", 4, false, 0, 0}},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ev_error err = {0};
+        evoke_error error = {EVOKE_OK, ""};
+        evoke_bundle *b = NULL;
+        sample s;
+        sample_fill(&s);
+        s.kernel.arguments = bad[i];
+        s.kernel.argument_count = 2;
+        if (bundle_write(sample_path("bad.tar"), &s.content, &err) != EV_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(evoke_bundle_open(sample_path("bad.tar"), &b, &error), EVOKE_BAD);
+        assert_non_null(strstr(error.text, "struct"));
+    }
+}
+
 static void describes_kernels_and_choices(void **state) {
     (void)state;
     evoke_bundle *b = open_sample("b.tar");
@@ -595,6 +639,8 @@ static void threads_and_gpus_share_a_bundle(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches),
+        cmocka_unit_test(packs_structs),
+        cmocka_unit_test(bad_structs_are_refused),
         cmocka_unit_test(describes_kernels_and_choices),
         cmocka_unit_test(symbols_are_found),
         cmocka_unit_test(symbols_must_be_filled),

@@ -25,7 +25,7 @@ static inline void task_run_fill(const task_inputs *in, task_run *run, const vm_
     ev_error err = {EV_OK, ""};
     for (size_t i = 0; i < in->t->argument_count; i++) {
         const task_argument *a = &in->t->arguments[i];
-        unsigned char *param = params + entry->params[i].offset;
+        unsigned char *param = params + entry->params[a->parameter].offset + a->offset;
         if (a->kind == TASK_SCALAR) {
             ev_type_set(a->type, param, 0, in->arguments[i].value);
             continue;
@@ -45,7 +45,7 @@ static inline task_run task_run_make(const task_inputs *in, const task_start *st
     ev_error err = {EV_OK, ""};
     const vm_entry *entry = vm_module_find(module, launch_plan_entry(start->plan));
     assert_non_null(entry);
-    assert_int_equal(entry->param_count, in->t->argument_count);
+    assert_int_equal(entry->param_count, in->t->parameter_count);
     task_run run = {.addresses = calloc(in->t->argument_count, sizeof(uint64_t))};
     unsigned char *params = calloc(1, entry->param_bytes + 8);
     assert_true(run.addresses && params);

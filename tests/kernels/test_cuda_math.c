@@ -1,5 +1,6 @@
 /* The mathematics of evoke_cuda.h, run in the virtual machine, against double precision: the errors
  * that the header promises, and what comes of zeros, infinities and NaN. */
+#include "base/type.h"
 #include "tests/kernels/cuda_build.h"
 
 #include <math.h>
@@ -189,6 +190,14 @@ static void test_groups_and_halves(void **state) {
     map(module, "map_brain", x, y, GROUPED);
     for (int i = 0; i < GROUPED; i++) /* 1/3 to 8 bits is 171/512; quarters have few bits */
         assert_true(y[i] == (x[i] > 0 ? 2 * x[i] + 171 / 256.0f : -171 / 512.0f));
+    for (int i = 0; i < GROUPED; i++)
+        x[i] = 1 + (float)(i % 128) / 128; /* all digits of a bfloat16 */
+    map(module, "map_fused", x, y, GROUPED);
+    for (int i = 0; i < GROUPED; i++) {
+        uint16_t square = 0;
+        ev_type_set(EV_BF16, &square, 0, (double)x[i] * x[i]);
+        assert_true(y[i] == x[i] * x[i] - (float)ev_type_get(EV_BF16, &square, 0));
+    }
     map(module, "map_cached", x, y, GROUPED);
     for (int i = 0; i < GROUPED; i++)
         assert_true(y[i] == 2 * x[i]);

@@ -16,9 +16,12 @@
 
 #define MAX_TASKS 64
 
-static const char *const EXAMPLES[] = {"examples/rmsnorm/task.json", "examples/softmax/task.json",
-                                       "examples/matmul/task.json", "examples/rownorm/task.json",
-                                       "examples/conv2d/task.json"};
+static const char *const EXAMPLES[] = {
+    "examples/rmsnorm/task.json",   "examples/softmax/task.json",   "examples/matmul/task.json",
+    "examples/rownorm/task.json",   "examples/conv2d/task.json",    "examples/heat2d/task.json",
+    "examples/lublock/task.json",   "examples/alignment/task.json", "examples/diffusion/task.json",
+    "examples/boxes/task.json",     "examples/bfs/task.json",       "examples/kmeans/task.json",
+    "examples/histogram/task.json", "examples/groups/task.json",    "examples/halfmax/task.json"};
 
 typedef struct all_tasks {
     task *tasks[MAX_TASKS];

@@ -67,6 +67,9 @@ static void check_argument(manifest_check *m, const bundle_argument *said, const
                 expression != NULL ? expression : a->name);
     if (a->kind != TASK_SCALAR)
         expect_number(m, "the align of an argument", align, a->align);
+    expect_number(m, "whether an argument is a field", said->is_field, a->is_field);
+    expect_number(m, "the offset of a field", said->offset, a->offset);
+    expect_number(m, "the bytes of a struct", said->struct_bytes, a->parameter_bytes);
 }
 
 static void check_task(manifest_check *m) {
@@ -219,7 +222,7 @@ static uint32_t said_alignment(const bundle_variant *v, const char *name) {
 }
 
 static void check_alignments(manifest_check *m, const ir_genome *genome) {
-    uint64_t aligned = ir_genome_aligned(genome);
+    uint64_t aligned = task_bits_of_parameters(m->t, ir_genome_aligned(genome));
     for (size_t i = 0; i < m->t->argument_count && i < 64; i++) {
         const task_argument *a = &m->t->arguments[i];
         bool needs =

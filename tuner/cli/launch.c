@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,15 +75,24 @@ static ev_status read_bytes(const char *spec, const char *text, ptx_argument *ou
     return EV_OK;
 }
 
+/* A float's bits. *overflows: a finite number was written, and the type makes an infinity of it. */
+static bool read_float(ev_type type, const char *text, uint64_t *bits, bool *overflows) {
+    char *end = NULL;
+    double value = strtod(text, &end);
+    ev_type_set(type, bits, 0, value);
+    bool is_written_finite = isfinite(value) || errno == ERANGE;
+    *overflows = is_written_finite && isinf(ev_type_get(type, bits, 0));
+    return end != text && *end == '\0';
+}
+
 /* A scalar's bits; false: the text is no value of the type, or out of its range. */
-static bool read_scalar(ev_type type, const char *text, uint64_t *bits) {
+static bool read_scalar(ev_type type, const char *text, uint64_t *bits, bool *overflows) {
     char *end = NULL;
     errno = 0;
     *bits = 0;
-    if (ev_type_is_float(type)) {
-        ev_type_set(type, bits, 0, strtod(text, &end));
-        return end != text && *end == '\0';
-    }
+    *overflows = false;
+    if (ev_type_is_float(type))
+        return read_float(type, text, bits, overflows);
     unsigned width = (unsigned)ev_type_bytes(type) * 8;
     bool is_signed = ev_type_name(type)[0] == 's';
     bool fits;
@@ -182,7 +192,14 @@ static ev_status read_spec(const ptx_launch *l, const char *spec, ptx_argument *
                        "next are for --ranks",
                        spec, (int)length, spec);
     out->bytes = ev_type_bytes(*type);
-    if (!read_scalar(*type, value, &out->scalar))
+    bool overflows;
+    bool is_value = read_scalar(*type, value, &out->scalar, &overflows);
+    if (is_value && overflows)
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: %.40s is beyond the largest number of %s; write inf for an "
+                       "infinity",
+                       spec, value, name);
+    if (!is_value)
         return ev_fail(err, EV_BAD, "--arg %.40s: '%.40s' is no value of type %s", spec, value,
                        name);
     return EV_OK;

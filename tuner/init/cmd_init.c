@@ -72,22 +72,32 @@ static ev_status copy_headers(const init_files *f, draft *d, ev_error *err) {
 }
 
 static ev_status copy_source(const init_files *f, draft *d, ev_error *err) {
+    EV_TRY(write_file(f, f->source, d->t->text, d->t->bytes, err));
+    return copy_headers(f, d, err);
+}
+
+/* Puts the user's path in place of the copy's, which is gone when the message is read. */
+static void name_own_file(const char *copy, const char *own, ev_error *err) {
     ev_str text = EV_STR_EMPTY;
-    ev_str_append_n(&text, d->t->text, d->t->bytes);
-    if (d->instance != NULL)
-        ev_str_printf(&text, "\n/* The instance of the task. */\n%s", d->instance);
-    ev_status status = ev_str_status(&text, err);
-    if (status == EV_OK)
-        status = write_file(f, f->source, text.data, text.length, err);
+    const char *at = err->text;
+    for (const char *found; (found = strstr(at, copy)) != NULL; at = found + strlen(copy)) {
+        ev_str_append_n(&text, at, (size_t)(found - at));
+        ev_str_append(&text, own);
+    }
+    ev_str_append(&text, at);
+    if (ev_str_status(&text, &(ev_error){0}) == EV_OK)
+        (void)ev_fail(err, EV_BAD, "%s", ev_str_text(&text));
     ev_str_free(&text);
-    return status == EV_OK ? copy_headers(f, d, err) : status;
 }
 
 static ev_status probe(const init_files *f, draft *d, ev_error *err) {
     ev_str ptx = EV_STR_EMPTY;
     char *path = ev_path_join(f->made, f->source);
-    ev_status status = path != NULL ? variant_build_file(path, d->kernel->name, INIT_SM, &ptx, err)
+    const char *entry = d->instance != NULL ? d->instance : d->kernel->name;
+    ev_status status = path != NULL ? variant_build_file(path, entry, INIT_SM, &ptx, err)
                                     : ev_fail_memory(err, strlen(f->made));
+    if (status == EV_BAD)
+        name_own_file(path, f->path, err);
     if (status == EV_OK)
         status = draft_probe(d, ptx.data, ptx.length, err);
     free(path);
@@ -135,10 +145,10 @@ static ev_status write_task(const init_files *f, draft *d, ev_error *err) {
 }
 
 static void tell(cmd_context *c, const init_files *f, const draft *d) {
+    const char *entry = d->instance != NULL ? d->instance : d->kernel->name;
     ev_str_printf(c->out, "%s/task.json: %s of %s, %zu argument%s, %zu tunable macro%s\n",
-                  f->folder, d->kernel->name, f->path, d->argument_count,
-                  d->argument_count == 1 ? "" : "s", d->macro_count,
-                  d->macro_count == 1 ? "" : "s");
+                  f->folder, entry, f->path, d->argument_count, d->argument_count == 1 ? "" : "s",
+                  d->macro_count, d->macro_count == 1 ? "" : "s");
     if (d->trap[0] != '\0')
         ev_str_printf(c->out,
                       "The task is a draft: the kernel does not run on what was guessed:\n  %s\n",
@@ -180,6 +190,7 @@ ev_status cmd_init(cmd_context *c, ev_error *err) {
         status = draft_read(t, f.path, kernel, &d, err);
     if (status == EV_OK) {
         draft_find_launch(&d);
+        draft_find_symbols(&d);
         status = make_task(c, &f, &d, err);
     }
     if (status == EV_OK) {

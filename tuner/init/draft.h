@@ -1,6 +1,8 @@
 /* Draft: a first task for a kernel, made from its CUDA source by guesses that a run confirms.
  *
  *   read    the kernel and its parameters, from the source's tokens     (draft_kernel.c)
+ *   struct  the fields of its structs                                (draft_struct.c)
+ *   symbols variables that the host fills                             (draft_symbols.c)
  *   launch  its grid and block, from a <<<>>> or from the kernel itself  (draft_launch.c,
  * expressions of the host in draft_host.c) probe   kinds and lengths of buffers, by runs on the
  * virtual machine (draft_probe.c) write   task.json with its cases (draft_write.c)
@@ -20,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DRAFT_ARGUMENTS = 48, DRAFT_SIZES = 12, DRAFT_MACROS = 8 };
+enum { DRAFT_ARGUMENTS = 48, DRAFT_SIZES = 12, DRAFT_MACROS = 8, DRAFT_SYMBOLS = 8 };
 
 typedef enum draft_kind { DRAFT_IN, DRAFT_OUT, DRAFT_INOUT, DRAFT_SCALAR } draft_kind;
 
@@ -32,7 +34,35 @@ typedef struct draft_argument {
     uint32_t lanes;    /* elements of `type` in one element of the source: 4 for float4 */
     const char *count; /* elements of the source's type, an expression; buffers */
     const char *value; /* an expression; NULL: the shape has it */
+    size_t parameter;  /* number of the kernel's parameter, from 0 */
+    /* Of a field of a struct that is passed by value: the parameter's name, the field's, bytes from
+     * the struct's begin, and bytes of the struct. NULL: no field. */
+    const char *owner, *field;
+    uint32_t offset, struct_bytes;
 } draft_argument;
+
+/* A number of a struct, or a pointer to a buffer in it. */
+typedef struct draft_field {
+    const char *name;
+    ev_type type;   /* of the number, or of an element */
+    uint32_t lanes; /* buffers: as in draft_argument */
+    uint32_t offset;
+    bool is_buffer, is_const;
+} draft_field;
+
+typedef struct draft_layout {
+    draft_field fields[DRAFT_ARGUMENTS];
+    size_t count;
+    uint32_t bytes;
+} draft_layout;
+
+/* A __constant__ variable that the host fills. */
+typedef struct draft_symbol {
+    const char *name;
+    ev_type type;
+    uint32_t lanes; /* as in draft_argument */
+    int64_t count;  /* of elements of the source's type */
+} draft_symbol;
 
 /* A name of the shape. */
 typedef struct draft_size {
@@ -51,9 +81,11 @@ typedef struct draft {
     const cuda_launch *launch; /* NULL: none in the source */
     const char *types[8];      /* template arguments */
     size_t type_count;
-    const char *instance; /* a line that makes the template's instance; NULL: no template */
+    const char *instance; /* "ops::scale<float, 4>", the entry; NULL: no template */
     draft_argument arguments[DRAFT_ARGUMENTS];
     size_t argument_count;
+    draft_symbol symbols[DRAFT_SYMBOLS];
+    size_t symbol_count;
     draft_size sizes[DRAFT_SIZES];
     size_t size_count;
     draft_macro macros[DRAFT_MACROS]; /* tunable: of the block */
@@ -80,8 +112,16 @@ void draft_free(draft *d);
 /* The name of a type of the source as an element type; false: none. Follows typedef, using, macros
  * and template parameters. */
 bool draft_type(const draft *d, const char *name, ev_type *type, uint32_t *lanes);
+/* Whether a token is a word like const, which says nothing of a type's size. */
+bool draft_is_qualifier(const cuda_text *t, size_t at);
+/* The fields of a struct, or of a vector like float3, as C places them. false: no such type, or a
+ * field that is neither a number nor a pointer to numbers. */
+bool draft_struct(draft *d, const char *type, draft_layout *out);
 /* Adds a name of the shape, unless it is there. */
 void draft_add_size(draft *d, const char *name, bool is_small);
+
+/* Fills in the symbols. */
+void draft_find_symbols(draft *d);
 
 /* Fills in grid, block, shared and macros. */
 void draft_find_launch(draft *d);

@@ -19,11 +19,33 @@ static const char *parameter_of(const draft *d, const char *name) {
     if (d->launch == NULL)
         return NULL;
     size_t count = cuda_range_split(d->t, d->launch->arguments, parts, DRAFT_ARGUMENTS);
-    for (size_t i = 0; i < count && i < d->argument_count; i++) {
-        bool is_name = parts[i].end == parts[i].first + 1;
-        if (is_name && d->arguments[i].kind == DRAFT_SCALAR &&
-            !ev_type_is_float(d->arguments[i].type) && cuda_token_is(d->t, parts[i].first, name))
-            return d->arguments[i].name;
+    for (size_t i = 0; i < d->argument_count; i++) {
+        const draft_argument *a = &d->arguments[i];
+        bool is_whole = a->kind == DRAFT_SCALAR && !ev_type_is_float(a->type) && a->owner == NULL;
+        if (!is_whole || a->parameter >= count)
+            continue;
+        cuda_range given = parts[a->parameter];
+        if (given.end == given.first + 1 && cuda_token_is(d->t, given.first, name))
+            return a->name;
+    }
+    return NULL;
+}
+
+/* The whole number that a member of a variable is, where the launch gives the variable to a struct
+ * of the kernel; without a launch, where it is the parameter. NULL: none. */
+static const char *field_of(const draft *d, const char *variable, const char *member) {
+    cuda_range parts[DRAFT_ARGUMENTS];
+    size_t count = 0;
+    if (d->launch != NULL)
+        count = cuda_range_split(d->t, d->launch->arguments, parts, DRAFT_ARGUMENTS);
+    for (size_t i = 0; i < d->argument_count; i++) {
+        const draft_argument *a = &d->arguments[i];
+        if (a->owner == NULL || strcmp(a->field, member) != 0 || a->kind != DRAFT_SCALAR ||
+            ev_type_is_float(a->type) || (d->launch != NULL && a->parameter >= count))
+            continue;
+        if (d->launch != NULL ? cuda_token_is(d->t, parts[a->parameter].first, variable)
+                              : strcmp(a->owner, variable) == 0)
+            return a->name;
     }
     return NULL;
 }
@@ -214,10 +236,15 @@ static bool translate_call(draft *d, const cuda_text *t, const char *name, size_
     return ok;
 }
 
-/* The part x, y or z of a variable of type dim3. */
+/* A field of a struct, or the part x, y or z of a variable of type dim3. */
 static bool translate_member(draft *d, const char *name, const char *member, int depth,
                              ev_str *out) {
     const char *parts[3] = {NULL, NULL, NULL};
+    const char *field = field_of(d, name, member);
+    if (field != NULL) {
+        ev_str_append(out, field);
+        return true;
+    }
     cuda_range value = value_of(d, name);
     size_t part = (size_t)(member[0] - 'x');
     if (part > 2 || member[1] != '\0' || value.end <= value.first ||

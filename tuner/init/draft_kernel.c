@@ -203,7 +203,7 @@ typedef struct parameter {
     bool is_const;
 } parameter;
 
-static bool is_left_out(const cuda_text *t, size_t at) {
+bool draft_is_qualifier(const cuda_text *t, size_t at) {
     static const char *const words[] = {"const",        "volatile",   "restrict",
                                         "__restrict__", "__restrict", "__grid_constant__",
                                         "register",     "typename"};
@@ -224,7 +224,7 @@ static parameter read_parameter(const draft *d, cuda_range range) {
             p.pointers++;
         if (t->tokens[i].match != 0)
             i = t->tokens[i].match;
-        else if (t->tokens[i].kind == CUDA_TOKEN_NAME && !is_left_out(t, i))
+        else if (t->tokens[i].kind == CUDA_TOKEN_NAME && !draft_is_qualifier(t, i))
             name = i;
     }
     for (size_t i = range.first; name != SIZE_MAX && i < name; i++) {
@@ -232,7 +232,7 @@ static parameter read_parameter(const draft *d, cuda_range range) {
         p.is_const |= p.pointers > 0 && cuda_token_is(t, i, "const") && !is_star;
         if (is_star)
             break;
-        if (is_left_out(t, i) || t->tokens[i].kind == CUDA_TOKEN_DIRECTIVE)
+        if (draft_is_qualifier(t, i) || t->tokens[i].kind == CUDA_TOKEN_DIRECTIVE)
             continue;
         bool apart =
             type.length > 0 && !cuda_token_is(t, i, "::") && !cuda_token_is(t, i - 1, "::");
@@ -256,34 +256,117 @@ static bool is_small(const char *name) {
     return strcmp(name, "r") == 0 || strcmp(name, "lda") == 0;
 }
 
-static ev_status add_argument(draft *d, cuda_range range, const char *path, ev_error *err) {
+/* Floats get a value, whole numbers are sizes of the shape. */
+static void set_value(draft *d, draft_argument *a, bool is_of_array) {
+    if (a->kind != DRAFT_SCALAR)
+        return;
+    if (ev_type_is_float(a->type))
+        a->value = "0.5";
+    else if (is_of_array || d->size_count == DRAFT_SIZES || ev_type_bytes(a->type) < 4)
+        a->value = "1";
+    else
+        draft_add_size(d, a->name, is_small(a->name));
+}
+
+/* Whether a parameter or an argument has the name. */
+static bool is_taken(const draft *d, const char *name) {
+    for (size_t i = d->kernel->params.first; i < d->kernel->params.end; i++) {
+        if (cuda_token_is(d->t, i, name))
+            return true;
+    }
+    for (size_t i = 0; i < d->argument_count; i++) {
+        if (strcmp(d->arguments[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The fields of a struct become arguments. false: there are too many. */
+static bool add_fields(draft *d, const char *owner, size_t parameter, const draft_layout *l) {
+    for (size_t i = 0; i < l->count; i++) {
+        const draft_field *f = &l->fields[i];
+        if (d->argument_count == DRAFT_ARGUMENTS)
+            return false;
+        draft_argument *a = &d->arguments[d->argument_count];
+        *a = (draft_argument){.name = f->name,
+                              .kind = f->is_buffer ? DRAFT_IN : DRAFT_SCALAR,
+                              .is_const = f->is_const,
+                              .type = f->type,
+                              .lanes = f->is_buffer ? f->lanes : 1,
+                              .parameter = parameter,
+                              .owner = owner,
+                              .field = f->name,
+                              .offset = f->offset,
+                              .struct_bytes = l->bytes};
+        if (is_taken(d, f->name))
+            a->name = ev_arena_printf(d->t->arena, "%s_%s", owner, f->name);
+        const char *last = strrchr(f->name, '_');
+        bool is_of_array = last != NULL && last[1] >= '0' && last[1] <= '9'; /* "row_1" */
+        set_value(d, a, is_of_array);
+        d->argument_count++;
+    }
+    return true;
+}
+
+static ev_status refuse_type(const draft *d, const parameter *p, const char *path, uint32_t line,
+                             ev_error *err) {
+    bool is_template = d->kernel->types.end > d->kernel->types.first && d->type_count == 0;
+    const char *cure = "";
+    if (is_template)
+        cure = "; name the instance, like 'KERNEL<float, 4>'";
+    else if (p->pointers == 0)
+        cure = "; pass what the kernel needs of it one by one";
+    return ev_fail(err, EV_BAD,
+                   "%s:%u: %s has the type '%s'; a task has scalars, structs of numbers and "
+                   "pointers, and buffers of numbers, of vectors like float4 and of structs whose "
+                   "fields have one type%s",
+                   path, line, p->name, p->type, cure);
+}
+
+/* A buffer of structs whose fields have one type is a buffer of numbers. */
+static bool uniform_struct(draft *d, const char *type, ev_type *of, uint32_t *lanes) {
+    draft_layout l;
+    if (!draft_struct(d, type, &l))
+        return false;
+    *of = l.fields[0].type;
+    *lanes = (uint32_t)l.count;
+    for (size_t i = 0; i < l.count; i++) {
+        if (l.fields[i].is_buffer || l.fields[i].type != *of)
+            return false;
+    }
+    return l.bytes == l.count * ev_type_bytes(*of);
+}
+
+static ev_status add_argument(draft *d, cuda_range range, size_t number, const char *path,
+                              ev_error *err) {
     parameter p = read_parameter(d, range);
-    draft_argument *a = &d->arguments[d->argument_count];
     uint32_t line = d->t->tokens[range.first].line;
+    draft_layout l;
     if (p.name[0] == '\0')
         return ev_fail(err, EV_BAD, "%s:%u: parameter %zu of %s has no name; give it one", path,
-                       line, d->argument_count, d->kernel->name);
+                       line, number, d->kernel->name);
     if (p.pointers > 1)
         return ev_fail(err, EV_BAD,
                        "%s:%u: %s is a pointer to pointers; a task has buffers of numbers: pass "
                        "one buffer in place of the table",
                        path, line, p.name);
-    if (!draft_type(d, p.type, &a->type, &a->lanes) || (p.pointers == 0 && a->lanes > 1))
-        return ev_fail(err, EV_BAD,
-                       "%s:%u: %s has the type '%s'; a task has scalars, and buffers of numbers, "
-                       "of vectors like float4 and of structs with fields of one type%s",
-                       path, line, p.name, p.type,
-                       d->kernel->types.end > d->kernel->types.first && d->type_count == 0
-                           ? "; name the instance, like 'KERNEL<float, 4>'"
-                           : ": pass its members one by one");
-    a->name = p.name;
-    a->is_const = p.is_const;
-    a->kind = p.pointers > 0 ? DRAFT_IN : DRAFT_SCALAR;
-    if (a->kind == DRAFT_SCALAR && ev_type_is_float(a->type))
-        a->value = "0.5";
-    else if (a->kind == DRAFT_SCALAR)
-        draft_add_size(d, p.name, is_small(p.name));
-    d->argument_count++;
+    draft_argument a = {.name = p.name,
+                        .kind = p.pointers > 0 ? DRAFT_IN : DRAFT_SCALAR,
+                        .is_const = p.is_const,
+                        .parameter = number};
+    bool is_known = draft_type(d, p.type, &a.type, &a.lanes);
+    bool is_number = is_known && a.lanes == 1;
+    is_known = is_known || (p.pointers > 0 && uniform_struct(d, p.type, &a.type, &a.lanes));
+    if (p.pointers == 0 && draft_struct(d, p.type, &l)) {
+        if (add_fields(d, p.name, number, &l))
+            return EV_OK;
+        return ev_fail(err, EV_BAD, "%s:%u: with the fields of %s, %s has more than %d arguments",
+                       path, line, p.name, d->kernel->name, DRAFT_ARGUMENTS);
+    }
+    if (!is_known || (p.pointers == 0 && !is_number) || d->argument_count == DRAFT_ARGUMENTS)
+        return refuse_type(d, &p, path, line, err);
+    set_value(d, &a, false);
+    d->arguments[d->argument_count++] = a;
     return EV_OK;
 }
 
@@ -294,7 +377,7 @@ static ev_status read_arguments(draft *d, const char *path, ev_error *err) {
         return ev_fail(err, EV_BAD, "%s: %s has %zu parameters; a task has at most %d", path,
                        d->kernel->name, count, DRAFT_ARGUMENTS);
     for (size_t i = 0; i < count; i++)
-        EV_TRY(add_argument(d, parts[i], path, err));
+        EV_TRY(add_argument(d, parts[i], i, path, err));
     return EV_OK;
 }
 
@@ -392,32 +475,17 @@ static void find_types(draft *d, const char *given) {
                d->kernel->name);
 }
 
-/* template __global__ void k<float, 4>(const float *x, float *y); with all parameters replaced. */
-static void make_instance(draft *d) {
-    const cuda_text *t = d->t;
-    cuda_range names[8];
-    size_t count = cuda_range_split(t, d->kernel->types, names, 8);
-    if (count == 0 || d->type_count == 0)
+/* "ops::scale<float, 4>" */
+static void name_instance(draft *d) {
+    if (d->type_count == 0)
         return;
-    ev_str line = EV_STR_EMPTY;
-    ev_str_printf(&line, "template __global__ void %s%s<", d->kernel->space, d->kernel->name);
+    ev_str text = EV_STR_EMPTY;
+    ev_str_printf(&text, "%s%s<", d->kernel->space, d->kernel->name);
     for (size_t i = 0; i < d->type_count; i++)
-        ev_str_printf(&line, "%s%s", i > 0 ? ", " : "", d->types[i]);
-    ev_str_append(&line, ">(");
-    for (size_t i = d->kernel->params.first; i < d->kernel->params.end; i++) {
-        const char *word = cuda_token_text(t, i);
-        for (size_t k = 0; k < count && k < d->type_count; k++) {
-            size_t last = names[k].first;
-            while (last + 1 < names[k].end && !cuda_token_is(t, last + 1, "="))
-                last++;
-            if (cuda_token_is(t, last, word))
-                word = d->types[k];
-        }
-        ev_str_printf(&line, "%s%s", i > d->kernel->params.first ? " " : "", word);
-    }
-    ev_str_append(&line, ");\n");
-    d->instance = ev_arena_strdup(t->arena, ev_str_text(&line));
-    ev_str_free(&line);
+        ev_str_printf(&text, "%s%s", i > 0 ? ", " : "", d->types[i]);
+    ev_str_append(&text, ">");
+    d->instance = ev_arena_strdup(d->t->arena, ev_str_text(&text));
+    ev_str_free(&text);
 }
 
 ev_status draft_read(cuda_text *t, const char *path, const char *name, draft *out, ev_error *err) {
@@ -429,7 +497,7 @@ ev_status draft_read(cuda_text *t, const char *path, const char *name, draft *ou
     find_launch(out);
     find_types(out, name != NULL ? name + length : "");
     EV_TRY(read_arguments(out, path, err));
-    make_instance(out);
+    name_instance(out);
     return ev_arena_failed(t->arena) ? ev_fail_memory(err, t->bytes) : EV_OK;
 }
 

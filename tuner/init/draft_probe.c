@@ -164,7 +164,8 @@ static ev_status place_all(probe *p, bool is_filled, ev_error *err) {
     vm_memory_clear(p->memory);
     for (size_t i = 0; i < d->argument_count; i++) {
         const draft_argument *a = &d->arguments[i];
-        const vm_param *param = &p->entry->params[i];
+        const vm_param *param = &p->entry->params[a->parameter];
+        size_t bytes = a->kind == DRAFT_SCALAR ? ev_type_bytes(a->type) : 8;
         uint64_t bits = 0;
         if (a->kind != DRAFT_SCALAR) {
             EV_TRY(place_buffer(p, i, is_filled, err));
@@ -172,9 +173,10 @@ static ev_status place_all(probe *p, bool is_filled, ev_error *err) {
         } else if (ev_type_is_float(a->type)) {
             ev_type_set(a->type, &bits, 0, 0.5);
         } else {
-            ev_type_set(a->type, &bits, 0, (double)value_of(p, a->name));
+            const char *value = a->value != NULL ? a->value : a->name;
+            ev_type_set(a->type, &bits, 0, (double)value_of(p, value));
         }
-        memcpy(p->params + param->offset, &bits, param->bytes);
+        memcpy(p->params + param->offset + a->offset, &bits, bytes);
     }
     return EV_OK;
 }
@@ -336,6 +338,29 @@ static void begin(probe *p) {
     }
 }
 
+/* An output of which a run leaves elements as they are, as a stencil does at the borders, begins
+ * with contents that the caller makes. */
+static ev_status find_partial(probe *p, ev_error *err) {
+    for (size_t i = 0; i < p->d->argument_count; i++) {
+        draft_argument *a = &p->d->arguments[i];
+        if (a->kind != DRAFT_OUT)
+            continue;
+        uint64_t count = (uint64_t)value_of(p, p->candidates[p->chosen[i]]) * a->lanes;
+        uint8_t *written = malloc(count + 1);
+        if (written == NULL)
+            return ev_fail_memory(err, count);
+        if (vm_memory_written(p->memory, p->addresses[i], ev_type_bytes(a->type), 0, count,
+                              written) < count) {
+            a->kind = DRAFT_INOUT;
+            draft_note(p->d,
+                       "the kernel writes a part of %s, so it is inout: the rest stays as it was",
+                       a->name);
+        }
+        free(written);
+    }
+    return EV_OK;
+}
+
 /* Learns at two sets of sizes, then again at the first. */
 static ev_status learn_with(probe *p, int64_t multiple, ev_error *err) {
     draft *d = p->d;
@@ -351,7 +376,7 @@ static ev_status learn_with(probe *p, int64_t multiple, ev_error *err) {
         EV_TRY(learn_at(p, 1, err));
     if (d->trap[0] == '\0')
         EV_TRY(learn_at(p, 0, err));
-    return EV_OK;
+    return d->trap[0] == '\0' ? find_partial(p, err) : EV_OK;
 }
 
 /* Thread instructions of the whole grid, by those of the blocks that ran. */
@@ -424,13 +449,20 @@ static ev_status learn_all(probe *p, ev_error *err) {
 
 static ev_status check_params(const probe *p, ev_error *err) {
     const draft *d = p->d;
-    bool ok = p->entry != NULL && p->entry->param_count == d->argument_count;
+    size_t last = d->argument_count > 0 ? d->arguments[d->argument_count - 1].parameter + 1 : 0;
+    bool ok = p->entry != NULL && p->entry->param_count == last;
     for (size_t i = 0; ok && i < d->argument_count; i++) {
         const draft_argument *a = &d->arguments[i];
         size_t bytes = a->kind == DRAFT_SCALAR ? ev_type_bytes(a->type) : 8;
-        if (p->entry->params[i].bytes != bytes)
+        uint32_t has = p->entry->params[a->parameter].bytes;
+        if (a->owner != NULL && has != a->struct_bytes)
+            return ev_fail(err, EV_BAD,
+                           "the struct %s has %u bytes in the PTX, and by its fields in the source "
+                           "%u; write the task by hand, with offsets",
+                           a->owner, has, a->struct_bytes);
+        if (a->owner == NULL && has != bytes)
             return ev_fail(err, EV_BAD, "parameter %s has %u bytes in the PTX, and its type %s %zu",
-                           a->name, p->entry->params[i].bytes, ev_type_name(a->type), bytes);
+                           a->name, has, ev_type_name(a->type), bytes);
     }
     return ok ? EV_OK : ev_fail(err, EV_BAD, "the PTX has other parameters than the source");
 }

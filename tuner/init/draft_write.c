@@ -6,16 +6,19 @@
 
 static const char *const KINDS[] = {"in", "out", "inout", "scalar"};
 
-static const char *generator(const draft_argument *a) {
-    return ev_type_is_float(a->type) ? "{\"generator\": \"uniform\"}"
-                                     : "{\"generator\": \"uniform\", \"low\": 0, \"high\": 15}";
+static const char *generator(ev_type type) {
+    return ev_type_is_float(type) ? "{\"generator\": \"uniform\"}"
+                                  : "{\"generator\": \"uniform\", \"low\": 0, \"high\": 15}";
 }
 
-static void write_argument(const draft_argument *a, bool last, ev_str *out) {
-    ev_str_printf(out, "    {\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"%s\"", a->name,
+static void write_argument(const draft_argument *a, ev_str *out) {
+    const char *name = a->owner != NULL ? a->field : a->name;
+    ev_str_printf(out, "{\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"%s\"", name,
                   KINDS[a->kind], ev_type_name(a->type));
     if (a->kind == DRAFT_SCALAR && a->value != NULL)
         ev_str_printf(out, ", \"value\": %s", a->value);
+    else if (a->kind == DRAFT_SCALAR && strcmp(name, a->name) != 0)
+        ev_str_printf(out, ", \"value\": \"%s\"", a->name);
     if (a->kind != DRAFT_SCALAR) {
         bool is_word = strpbrk(a->count, " +-*/") == NULL;
         if (a->lanes > 1)
@@ -24,9 +27,46 @@ static void write_argument(const draft_argument *a, bool last, ev_str *out) {
         else
             ev_str_printf(out, ", \"count\": \"%s\"", a->count);
         if (a->kind != DRAFT_OUT)
-            ev_str_printf(out, ", \"data\": %s", generator(a));
+            ev_str_printf(out, ", \"data\": %s", generator(a->type));
     }
-    ev_str_printf(out, "}%s\n", last ? "" : ",");
+}
+
+/* The fields of a struct stand in its brackets. C places them as `evoke` does, so that only what
+ * lies elsewhere needs an offset. */
+static void write_arguments(const draft *d, ev_str *out) {
+    uint32_t end = 0;
+    for (size_t i = 0; i < d->argument_count; i++) {
+        const draft_argument *a = &d->arguments[i];
+        bool is_first = i == 0 || a[-1].parameter != a->parameter;
+        bool is_last = i + 1 == d->argument_count || a[1].parameter != a->parameter;
+        uint32_t bytes = a->kind == DRAFT_SCALAR ? (uint32_t)ev_type_bytes(a->type) : 8;
+        end = is_first ? 0 : (end + bytes - 1) / bytes * bytes;
+        if (a->owner != NULL && is_first)
+            ev_str_printf(out,
+                          "    {\"name\": \"%s\", \"kind\": \"struct\", \"bytes\": %u, "
+                          "\"fields\": [\n",
+                          a->owner, a->struct_bytes);
+        ev_str_append(out, a->owner != NULL ? "      " : "    ");
+        write_argument(a, out);
+        if (a->owner != NULL && a->offset != end)
+            ev_str_printf(out, ", \"offset\": %u", a->offset);
+        end = a->offset + bytes;
+        ev_str_append(out, "}");
+        if (a->owner != NULL && is_last)
+            ev_str_append(out, "\n    ]}");
+        ev_str_append(out, i + 1 < d->argument_count ? ",\n" : "\n");
+    }
+}
+
+static void write_symbols(const draft *d, ev_str *out) {
+    for (size_t i = 0; i < d->symbol_count; i++) {
+        const draft_symbol *s = &d->symbols[i];
+        ev_str_append(out, i == 0 ? "  \"symbols\": [\n" : ",\n");
+        ev_str_printf(
+            out, "    {\"name\": \"%s\", \"type\": \"%s\", \"count\": %" PRId64 ", \"data\": %s}",
+            s->name, ev_type_name(s->type), s->count * s->lanes, generator(s->type));
+    }
+    ev_str_append(out, d->symbol_count > 0 ? "\n  ],\n" : "");
 }
 
 static void write_dimensions(const char *key, const char *const texts[3], ev_str *out) {
@@ -64,6 +104,8 @@ static void write_values(const draft *d, const draft_macro *m, ev_str *out) {
 
 static void write_start(const draft *d, const char *source, ev_str *out) {
     ev_str_printf(out, "  \"starts\": [\n    {\"name\": \"plain\", \"source\": \"%s\"", source);
+    if (d->instance != NULL)
+        ev_str_printf(out, ", \"entry\": \"%s\"", d->instance);
     write_dimensions("grid", d->grid, out);
     write_dimensions("block", d->block, out);
     if (d->shared != NULL)
@@ -109,9 +151,9 @@ void draft_write(const draft *d, const char *source, ev_str *out) {
     ev_str_printf(out, "  \"doc\": \"%s of %s; the kernel itself is the oracle\",\n",
                   d->kernel->name, source);
     ev_str_append(out, "  \"arguments\": [\n");
-    for (size_t i = 0; i < d->argument_count; i++)
-        write_argument(&d->arguments[i], i + 1 == d->argument_count, out);
+    write_arguments(d, out);
     ev_str_append(out, "  ],\n");
+    write_symbols(d, out);
     write_start(d, source, out);
     ev_str_printf(out, "  \"oracle\": \"baseline\",\n  \"tolerance\": {\"relative_l2\": %s},\n",
                   tolerance(d));

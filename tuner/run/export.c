@@ -156,8 +156,14 @@ static ev_status set_arguments(export *x, const task *t, bundle_kernel *out) {
     for (size_t i = 0; i < t->argument_count; i++) {
         const task_argument *a = &t->arguments[i];
         const char *expression = a->kind == TASK_SCALAR ? a->value : a->count;
-        all[i] = (bundle_argument){a->name, task_argument_kind_name(a->kind), ev_type_name(a->type),
-                                   expression != NULL ? expression : a->name, a->align};
+        all[i] = (bundle_argument){a->name,
+                                   task_argument_kind_name(a->kind),
+                                   ev_type_name(a->type),
+                                   expression != NULL ? expression : a->name,
+                                   a->align,
+                                   a->is_field,
+                                   a->offset,
+                                   a->parameter_bytes};
     }
     out->arguments = all;
     out->argument_count = t->argument_count;
@@ -367,7 +373,7 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
 /* What the edits align-argument assert, where the task grants less. */
 static ev_status set_alignments(export *x, const task *t, const ir_genome *genome,
                                 bundle_variant *out) {
-    uint64_t aligned = ir_genome_aligned(genome);
+    uint64_t aligned = task_bits_of_parameters(t, ir_genome_aligned(genome));
     bundle_alignment *all = EV_NEW_ARRAY(x->arena, bundle_alignment, t->argument_count + 1);
     if (all == NULL)
         return fail_memory(x);

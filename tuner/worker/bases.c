@@ -210,11 +210,13 @@ static bool list_arguments(const task *t, macro_lists *m) {
     m->timed = calloc(t->argument_count + 1, sizeof *m->timed);
     bool ok = m->arguments && m->aligns && m->timed;
     for (size_t i = 0; ok && i < t->argument_count; i++) {
-        if (t->arguments[i].kind == TASK_SCALAR)
-            collect_timed(t, &t->arguments[i], &m->timed[i]);
-        bool is_buffer = t->arguments[i].kind != TASK_SCALAR;
-        m->arguments[i] = t->arguments[i].name;
-        m->aligns[i] = is_buffer ? t->arguments[i].align : 1;
+        const task_argument *a = &t->arguments[i];
+        size_t p = a->parameter;
+        bool is_buffer = a->kind != TASK_SCALAR && !a->is_field;
+        if (a->kind == TASK_SCALAR && !a->is_field)
+            collect_timed(t, a, &m->timed[p]);
+        m->arguments[p] = a->is_field ? "" : a->name; /* a struct has no name in expressions */
+        m->aligns[p] = is_buffer ? a->align : 1;
     }
     return ok;
 }
@@ -326,6 +328,7 @@ static ev_status use_source(const bases *b, const ir_genome *genome, source_use 
             symbols[i] = b->t->symbols[i].name;
         ir_source source = {.path = start->source,
                             .entry = launch_plan_entry(start->plan),
+                            .instance = start->instance,
                             .include = b->include,
                             .macros = macros.for_ir,
                             .macro_count = macros.ir_count,
@@ -340,7 +343,7 @@ static ev_status use_source(const bases *b, const ir_genome *genome, source_use 
                             .arguments = macros.arguments,
                             .aligns = macros.aligns,
                             .timed = macros.timed,
-                            .argument_count = b->t->argument_count,
+                            .argument_count = b->t->parameter_count,
                             .names = macros.for_ir,
                             .name_count = macros.ir_count,
                             .early = &b->early_store};

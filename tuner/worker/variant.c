@@ -1,12 +1,14 @@
 /* Variant: builds variants in child processes, for check, export, profile and the benches. */
 #include "tuner/worker/variant.h"
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "tuner/worker/bases.h"
 #include "tuner/worker/isolate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define BUILD_SECONDS 300 /* the slowest build takes about one second on an idle machine */
 
@@ -100,19 +102,34 @@ static ev_status file_work(void *context, ev_str *out, ev_error *err) {
     return status;
 }
 
+/* "ops::scale<float, 4>" is the instance of the template "scale". */
+static ev_status set_entry(const char *entry, ev_arena *arena, ir_source *source, ev_error *err) {
+    size_t length = 0;
+    source->entry = entry;
+    if (strchr(entry, '<') == NULL)
+        return EV_OK;
+    const char *name = task_entry_name(entry, &length);
+    if (length == 0)
+        return ev_fail(err, EV_BAD, "\"%s\" is no instance of a template, like 'scale<float, 4>'",
+                       entry);
+    source->instance = entry;
+    source->entry = ev_arena_strndup(arena, name, length);
+    return source->entry != NULL ? EV_OK : ev_fail_memory(err, length);
+}
+
 ev_status variant_build_macros(const char *path, const char *entry, const ir_macro *macros,
                                size_t macro_count, int sm, ev_str *ptx, ev_error *err) {
     char *home = ev_path_home();
     char *include = home != NULL ? ev_path_join(home, "kernels/include") : NULL;
-    ir_source source = {.path = path,
-                        .entry = entry,
-                        .include = include,
-                        .macros = macros,
-                        .macro_count = macro_count,
-                        .sm = sm};
-    ev_status status = include != NULL
-                           ? isolate_run(file_work, &source, BUILD_SECONDS, ptx, err)
-                           : ev_fail(err, EV_BAD, "kernels/ was not found; set EVOKE_HOME");
+    ir_source source = {
+        .path = path, .include = include, .macros = macros, .macro_count = macro_count, .sm = sm};
+    ev_arena *arena = ev_arena_new();
+    ev_status status =
+        arena != NULL ? set_entry(entry, arena, &source, err) : ev_fail_memory(err, strlen(entry));
+    if (status == EV_OK)
+        status = include != NULL ? isolate_run(file_work, &source, BUILD_SECONDS, ptx, err)
+                                 : ev_fail(err, EV_BAD, "kernels/ was not found; set EVOKE_HOME");
+    ev_arena_free(arena);
     free(include);
     free(home);
     return status;

@@ -20,7 +20,8 @@ ev_status variant_build_start(const task *t, const task_start *start, int sm, ev
 ev_status variant_build_lined(const task *t, const task_start *start, int sm, ev_str *ptx,
                               ev_error *err) EV_CHECKED;
 
-/* As variant_build_start, for a source file without a task. */
+/* As variant_build_start, for a source file without a task. `entry`: as in task.json, with template
+ * arguments or without. */
 ev_status variant_build_file(const char *path, const char *entry, int sm, ev_str *ptx,
                              ev_error *err) EV_CHECKED;
 /* As variant_build_file, with -DNAME=VALUE for each of the macros. */

@@ -1,8 +1,8 @@
 /* Stands in for NVIDIA's cuda_bf16.h: __nv_bfloat16 and __nv_bfloat162, with conversions,
  * arithmetic and comparisons. Sums, products and quotients are those of floats, rounded to
  * bfloat16: a float has more than twice the digits and two more, so this is the correct rounding
- * (Figueroa 1995). What the header lacks (__hfma, hexp and its kin) is refused by its name. Needs
- * sm_80. */
+ * (Figueroa 1995). A fused multiply-add is the instruction fma.rn.bf16. What the header lacks (hexp
+ * and its kin) is refused by its name. Needs sm_80. */
 #ifndef KERNELS_INCLUDE_CUDA_CUDA_BF16_H
 #define KERNELS_INCLUDE_CUDA_CUDA_BF16_H
 #include "evoke_cuda.h"
@@ -101,6 +101,14 @@ EVOKE_BRAIN __nv_bfloat162 __hsub2(__nv_bfloat162 a, __nv_bfloat162 b) {
 }
 EVOKE_BRAIN __nv_bfloat162 __hmul2(__nv_bfloat162 a, __nv_bfloat162 b) {
     return a * b;
+}
+EVOKE_BRAIN __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
+    return __builtin_bit_cast(__nv_bfloat16, __nvvm_fma_rn_bf16(__builtin_bit_cast(__bf16, a),
+                                                                __builtin_bit_cast(__bf16, b),
+                                                                __builtin_bit_cast(__bf16, c)));
+}
+EVOKE_BRAIN __nv_bfloat162 __hfma2(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162 c) {
+    return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
 }
 EVOKE_BRAIN __nv_bfloat16 operator-(__nv_bfloat16 a) {
     return __ushort_as_bfloat16(a.bits ^ 0x8000u);

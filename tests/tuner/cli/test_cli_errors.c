@@ -160,6 +160,23 @@ static void launches(void **state) {
         cli_expect_error(
             CLI_RUN("run", ptx, "--arg", bad[i].first, "--arg", "out:4", "--arg", "u32:1"), 2,
             bad[i].words);
+    static const struct {
+        const char *spec, *text;
+    } beyond[] = {
+        {"f16:1e6", "1e6 is beyond the largest number of f16"},
+        {"f16:65520", "65520 is beyond the largest number of f16"},
+        {"bf16:-3.4e38", "-3.4e38 is beyond the largest number of bf16"},
+        {"f32:1e39", "1e39 is beyond the largest number of f32"},
+        {"f64:1e999", "1e999 is beyond the largest number of f64"},
+        {"f16:65519", "has 2 bytes, and parameter 0"}, /* 65504, the largest */
+        {"bf16:-inf", "has 2 bytes, and parameter 0"},
+        {"f16:nan", "has 2 bytes, and parameter 0"},
+        {"f32:1e-60", "has 4 bytes, and parameter 0"},
+    };
+    for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++)
+        cli_expect_error(
+            CLI_RUN("run", ptx, "--arg", beyond[i].spec, "--arg", "out:4", "--arg", "u32:1"), 2,
+            beyond[i].text);
     cli_expect_error(CLI_RUN("run", ptx, "--block", "2048", "--arg", "in:0000803f", "--arg",
                              "out:4", "--arg", "u32:1"),
                      2, "1024");

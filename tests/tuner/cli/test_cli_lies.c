@@ -127,6 +127,8 @@ static const lie_row rows[] = {
     {"KERNEL.arguments.0.type", "\"f64\""},
     {"KERNEL.arguments.0.expression", "\"2 * n\""},
     {"KERNEL.arguments.0.align", "64"},
+    {"KERNEL.arguments.0.offset", "0"},
+    {"KERNEL.arguments.0.struct_bytes", "8"},
     {"KERNEL.arguments.2.type", "\"u64\""},
     {"KERNEL.arguments.2.expression", "\"n - 1\""},
     {"KERNEL.symbols", "[{\"name\": \"a\", \"type\": \"f32\", \"count\": \"1\"}]"},

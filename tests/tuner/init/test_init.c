@@ -56,6 +56,13 @@ static void plain_files_become_tasks_that_check(void **state) {
         {"convolution.cu",
          NULL,
          {"\"BLOCK_X\", \"default\": 16", "\"BLOCK_Y\"", "(2 * radius + 1)"}},
+        {"structarg.cu",
+         NULL,
+         {"\"kind\": \"struct\", \"bytes\": 12", "\"name\": \"height\"", "\"value\": 0.5"}},
+        {"matrices.cu",
+         NULL,
+         {"\"name\": \"weight\", \"kind\": \"struct\", \"bytes\": 12",
+          "\"name\": \"to\", \"kind\": \"out\"", "\"value\": \"a_width\""}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char name[32], json[64];
@@ -72,16 +79,47 @@ static void plain_files_become_tasks_that_check(void **state) {
     }
 }
 
-/* The instance of a template stands at the end of the copy; the source is left as it is. */
-static void a_template_gets_its_instance(void **state) {
+/* The instance of a template is the entry; the source is left as it is. */
+static void a_template_becomes_the_entry(void **state) {
     (void)state;
     free(make("templated.cu", "activate<double, 2>", "instance"));
     char *copy = cli_read("instance/templated.cu");
-    must_have(copy, "template __global__ void ops::activate<double, 2>(const double");
+    assert_null(strstr(copy, "activate<double, 2>"));
     free(copy);
     char *text = cli_read("instance/task.json");
     must_have(text, "\"type\": \"f64\"");
+    must_have(text, "\"entry\": \"ops::activate<double, 2>\"");
     free(text);
+}
+
+/* Each number of a struct is a field, at its place. */
+static void structs_are_laid_out(void **state) {
+    (void)state;
+    cli_write("laid.cu",
+              "struct __align__(16) Inner { char tag; double weight; static const int k = 4; };\n"
+              "struct Outer {\n    short first;\n    Inner inner;\n    float4 place;\n"
+              "    int row[2], n;\n    const float *x;\n    float *__restrict__ y;\n"
+              "    __device__ float at(int i) const { return x[i] * row[1]; }\n};\n"
+              "__global__ void k(const Outer o, unsigned char flag) {\n"
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+              "    if (i < o.n) o.y[i] = o.at(i) * o.place.z + o.inner.weight + flag;\n}\n");
+    ev_proc_result r = CLI_RUN("init", cli_path("laid.cu"), "--out", cli_path("laid"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    char *text = cli_read("laid/task.json");
+    static const char *const parts[] = {
+        "\"kind\": \"struct\", \"bytes\": 80",
+        "\"name\": \"inner_tag\", \"kind\": \"scalar\", \"type\": \"s8\", \"value\"",
+        "\"name\": \"inner_weight\"",
+        "\"name\": \"place_w\"",
+        "\"name\": \"row_1\"",
+        "\"name\": \"y\", \"kind\": \"out\""};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        must_have(text, parts[i]);
+    free(text);
+    r = CLI_RUN("check", cli_path("laid/task.json"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
 }
 
 /* Counts of a histogram's bins are whole numbers that a run showed. */
@@ -96,9 +134,10 @@ static void atomics_are_read_and_written(void **state) {
 
 static void what_no_task_has_is_refused(void **state) {
     (void)state;
-    cli_expect_error(
-        CLI_RUN("init", "tests/tuner/init/sources/structarg.cu", "--out", cli_path("a")), 2,
-        "structarg.cu:3: p has the type 'Params'");
+    cli_write("mixed.cu",
+              "struct P { float x; int id; };\n__global__ void k(P *p) { p[0].id = 1; }\n");
+    cli_expect_error(CLI_RUN("init", cli_path("mixed.cu"), "--out", cli_path("a")), 2,
+                     "mixed.cu:2: p has the type 'P'");
     cli_expect_error(CLI_RUN("init", "tests/tuner/init/sources/rows.cu", "--out", cli_path("a")), 2,
                      "has several kernels; name one: fill, softmax");
     cli_expect_error(
@@ -126,7 +165,8 @@ static void clang_has_the_last_word(void **state) {
     ev_proc_result r = CLI_RUN("init", cli_path("wrong.cu"), "--out", cli_path("wrong"));
     assert_int_equal(r.exit_code, 2);
     must_have(r.err.data, "<mma.h> is not supported");
-    must_have(r.err.data, "wrong.cu:3:");
+    must_have(r.err.data, cli_path("wrong.cu:3:")); /* the user's file, not a copy */
+    assert_null(strstr(r.err.data, ".new"));
     ev_proc_result_free(&r);
     /* A function that Evoke lacks, never one of floats in its place. */
     cli_write("wide.cu",
@@ -173,7 +213,8 @@ static void a_kernel_that_traps_is_a_draft(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_files_become_tasks_that_check),
-        cmocka_unit_test(a_template_gets_its_instance),
+        cmocka_unit_test(a_template_becomes_the_entry),
+        cmocka_unit_test(structs_are_laid_out),
         cmocka_unit_test(atomics_are_read_and_written),
         cmocka_unit_test(what_no_task_has_is_refused),
         cmocka_unit_test(clang_has_the_last_word),
