@@ -92,7 +92,8 @@ def full(manifest):
     variant = kernel["variants"][0]
     kernel.setdefault("starts", copy.deepcopy(kernel["baselines"]))
     kernel.setdefault("symbols", [{"name": "s", "type": "f32", "count": "1"}])
-    kernel["arguments"][0]["align"] = 32
+    kernel["arguments"].insert(0, {"name": "p.x", "kind": "in", "type": "f32", "expression": "1", "align": 32,
+                                   "offset": 0, "struct_bytes": 8})
     gpu = dict(variant["gpu"])
     variant.update(meaning="bold", default=True, changes=["leaves a barrier out"], disabled="it loses",
                    alignments={kernel["arguments"][0]["name"]: 64},

@@ -62,7 +62,7 @@ static void plain_files_become_tasks_that_check(void **state) {
         {"matrices.cu",
          NULL,
          {"\"name\": \"weight\", \"kind\": \"struct\", \"bytes\": 12",
-          "\"name\": \"to\", \"kind\": \"out\"", "\"value\": \"a_width\""}},
+          "\"name\": \"to\", \"kind\": \"out\"", "\"value\": \"b_width\""}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char name[32], json[64];
