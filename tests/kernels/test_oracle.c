@@ -149,6 +149,23 @@ static real conv_reference(const task_inputs *in, const char *output, uint64_t a
     return sum;
 }
 
+static real conv_data_reference(const task_inputs *in, const char *output, uint64_t at) {
+    (void)output;
+    uint64_t C = whole(in, "channels"), O = whole(in, "outputs");
+    uint64_t H = whole(in, "height"), W = whole(in, "width");
+    uint64_t x = at % W, y = at / W % H, c = at / W / H % C, n = at / W / H / C;
+    real sum = 0;
+    for (uint64_t o = 0; o < O; o++) {
+        for (uint64_t i = 0; i < 25; i++) {
+            uint64_t row = y - i / 5, column = x - i % 5; /* wrapped around below 0 */
+            if (row < H - 4 && column < W - 4)
+                sum += (real)floats(in, "F")[(o * C + c) * 25 + i] *
+                       (real)floats(in, "dY")[((n * O + o) * (H - 4) + row) * (W - 4) + column];
+        }
+    }
+    return sum;
+}
+
 static real adam_reference(const task_inputs *in, const char *output, uint64_t at) {
     uint64_t n = whole(in, "n"), ranks = whole(in, "ranks"), i = at % n;
     real g = 0, b1 = number(in, "beta1"), b2 = number(in, "beta2");
@@ -263,6 +280,8 @@ static void test_lstm_gates(void **state) {
 static void test_fft_conv2d(void **state) {
     (void)state;
     check_task("fft_conv2d", conv_reference);
+    check_task("fft_conv2d_bp_data", conv_data_reference);
+    check_task("fft_conv2d_bp_data", conv_data_reference);
 }
 
 static void test_ar_adam(void **state) {
@@ -427,10 +446,9 @@ static void test_scale_where_terms_cancel(void **state) {
 static void test_missing_arguments(void **state) {
     (void)state;
     static const char *const names[] = {
-        "bp_data_masked", "bp_data_input_sparse", "bp_weight_sparse",
-        "sd_lstm_fp",     "sd_lstm_bp_data",      "sd_lstm_bp_weight",
-        "lstm_gates_fp",  "lstm_gates_bp",        "fft_conv2d",
-        "ar_adam",        "ar_sgd_momentum"};
+        "bp_data_masked",  "bp_data_input_sparse", "bp_weight_sparse", "sd_lstm_fp",
+        "sd_lstm_bp_data", "sd_lstm_bp_weight",    "lstm_gates_fp",    "lstm_gates_bp",
+        "fft_conv2d",      "fft_conv2d_bp_data",   "ar_adam",          "ar_sgd_momentum"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};

@@ -22,9 +22,10 @@ static json_t *task_json(const task *t) {
         (void)json_array_append_new(cases, case_json(&t->cases[i]));
     for (size_t i = 0; i < t->start_count; i++)
         (void)json_array_append_new(starts, json_string(t->starts[i].name));
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "kernel", t->name, "family", t->family,
-                     "doc", t->doc, "path", t->path, "task_sha256", t->sha256.hex, "starts", starts,
-                     "cases", cases);
+    const char *paper = task_family_paper(t->family);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "kernel", t->name, "family",
+                     t->family, "paper", paper != NULL ? paper : "", "doc", t->doc, "path", t->path,
+                     "task_sha256", t->sha256.hex, "starts", starts, "cases", cases);
 }
 
 /* "k=4 n=8" */

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""docs/kernels.md, from the shipped tasks and the modelled times of their starts.
+
+    kernels/document.py EVOKE measure         # models the starts; writes results/kernel-floors.json
+    kernels/document.py EVOKE measure-changed # the same for the tasks that changed alone
+    kernels/document.py EVOKE                 # writes docs/kernels.md from the tasks and that file
+    kernels/document.py EVOKE --check         # exit code 1 if either file is out of date
+
+EVOKE is the binary. Times are modelled, at the timed case of the search split with the highest
+floor, which is the largest shape of a paper.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+HOME = pathlib.Path(__file__).resolve().parent.parent
+FIGURES = HOME / "results" / "kernel-floors.json"
+PAGE = HOME / "docs" / "kernels.md"
+PROSE = HOME / "kernels" / "document.md"
+DEVICES = ("vm:h200", "vm:a100")
+STARTS = ("textbook", "hand")
+
+
+def ask(evoke, *words):
+    answer = subprocess.run([evoke, *words, "--json"], stdout=subprocess.PIPE, check=True)
+    return json.loads(answer.stdout)
+
+
+def profile(evoke, kernel, start, case, device):
+    answer = ask(evoke, "profile", kernel, "--start", start, "--case", case, "--device", device)
+    return {"ns": round(answer["ns"]), "floor_ns": round(answer["floor_ns"])}
+
+
+def timed(task, *splits):
+    return [case["case"] for case in task["cases"]
+            if case["use"] == "time" and (not splits or case["split"] in splits)]
+
+
+def measure(evoke, tasks, reuse):
+    rows = []
+    known = json.loads(FIGURES.read_text())["kernels"] if reuse else []
+    for task in tasks:
+        kernel = task["kernel"]
+        same = [row for row in known if row["task_sha256"] == task["task_sha256"]]
+        rows += same
+        if same:
+            continue
+        floors = {case: profile(evoke, kernel, "hand", case, DEVICES[0])["floor_ns"]
+                  for case in timed(task, "search")}
+        largest = max(floors, key=floors.get)
+        times = {device: {start: profile(evoke, kernel, start, largest, device)
+                          for start in STARTS} for device in DEVICES}
+        rows.append({"kernel": kernel, "task_sha256": task["task_sha256"], "case": largest,
+                     "times": times})
+        print(f"{kernel}, {largest}", file=sys.stderr)
+    FIGURES.write_text(json.dumps({"command": "kernels/document.py build/evoke measure",
+                                   "kernels": rows}, indent=1) + "\n")
+
+
+def share(time):
+    return f"{100 * time['floor_ns'] / time['ns']:.0f} %"
+
+
+def row_of(task, figures):
+    cells = [f"`{task['kernel']}`", task["family"], task["paper"], f"`{figures['case']}`"]
+    for device in DEVICES:
+        times = figures["times"][device]
+        cells += [share(times["textbook"]), share(times["hand"]),
+                  f"{times['textbook']['ns'] / times['hand']['ns']:.1f}x"]
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def page(tasks, figures):
+    header = ["kernel", "family", "paper", "case"]
+    for device in DEVICES:
+        header += [f"{device}: textbook", "hand", "hand over textbook"]
+    table = "| " + " | ".join(header) + " |\n" + "|---" * len(header) + "|\n"
+    table += "".join(row_of(task, figures[task["kernel"]]) for task in tasks)
+    what = "| kernel | what | timed at |\n|---|---|---|\n"
+    for task in tasks:
+        cases = ", ".join(f"`{case}`" for case in timed(task))
+        what += f"| `{task['kernel']}` | {task['doc']} | {cases} |\n"
+    return PROSE.read_text().replace("@TIMES@\n", table).replace("@KERNELS@\n", what)
+
+
+def main():
+    evoke, mode = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+    tasks = ask(evoke, "list")["tasks"]
+    if mode.startswith("measure"):
+        measure(evoke, tasks, mode == "measure-changed")
+        return 0
+    figures = {row["kernel"]: row for row in json.loads(FIGURES.read_text())["kernels"]}
+    stale = [task["kernel"] for task in tasks
+             if figures.get(task["kernel"], {}).get("task_sha256") != task["task_sha256"]]
+    if stale:
+        print(f"{FIGURES.relative_to(HOME)} is not of these tasks as they are: {', '.join(stale)}; "
+              "run kernels/document.py EVOKE measure", file=sys.stderr)
+        return 1
+    text = page(tasks, figures)
+    if mode == "--check":
+        if PAGE.read_text() == text:
+            return 0
+        print("docs/kernels.md is out of date; run kernels/document.py EVOKE", file=sys.stderr)
+        return 1
+    PAGE.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
