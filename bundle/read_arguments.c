@@ -60,7 +60,8 @@ static ev_status read_field(const reading *r, const json_t *value, const char *w
     a->is_field = true;
     a->offset = (uint32_t)at;
     a->struct_bytes = (uint32_t)all;
-    if (bundle_is_same_struct(before, a) && before->struct_bytes != a->struct_bytes)
+    if (before != NULL && bundle_is_same_struct(before, a) &&
+        before->struct_bytes != a->struct_bytes)
         return ev_json_fail(r->doc, where, r->err, "the fields of a struct disagree on its bytes");
     return EV_OK;
 }
