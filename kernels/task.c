@@ -134,11 +134,11 @@ ev_status task_argument_value_of(const task *t, const task_argument *argument, c
 }
 
 const char *task_entry_name(const char *entry, size_t *length) {
-    size_t end = strcspn(entry, "<"), begin = end, bytes = strlen(entry);
+    size_t end = strcspn(entry, "<"), bytes = strlen(entry), begin;
     *length = 0;
     int depth = 0;
     for (size_t i = end; i < bytes; i++) {
-        depth += entry[i] == '<' ? 1 : entry[i] == '>' ? -1 : 0;
+        depth += (entry[i] == '<') - (entry[i] == '>');
         if (depth < 0 || (depth == 0 && i + 1 < bytes) || strchr(";{}\n\"", entry[i]) != NULL)
             return entry;
     }

@@ -205,7 +205,7 @@ ev_status task_list_shipped(char ***paths, size_t *count, ev_error *err) EV_CHEC
 ev_status task_list_leads(char ***paths, size_t *count, ev_error *err) EV_CHECKED;
 void task_list_free(char **paths, size_t count);
 /* The paper that a family is named for; NULL: no shipped family has that name. */
-const char *task_family_paper(const char *family);
+const char *task_family_paper(const char *name);
 /* Opens a shipped task by name, or a path to a task.json (has a slash or ends in .json). EV_BAD: an
  * unknown name, with the known ones. */
 ev_status task_open(const char *name_or_path, task **out, ev_error *err) EV_CHECKED;

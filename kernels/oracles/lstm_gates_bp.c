@@ -36,7 +36,9 @@ static scaled gate_gradient(const cell *l, uint64_t b, unsigned gate, uint64_t j
     double slope = gate == 2 ? 1 - own * own : own * (1 - own);
     double slope_scale = gate == 2 ? 1 + own * own : fabs(own) * (1 + fabs(own));
     scaled from = cell_gradient(l, b, j);
-    double other = gate == 0 ? g : gate == 1 ? (double)l->C[at] : i;
+    double other = gate == 0 ? g : i;
+    if (gate == 1)
+        other = (double)l->C[at];
     if (gate == 3) {
         double dH = (double)l->dH[at];
         from = (scaled){dH, fabs(dH)};

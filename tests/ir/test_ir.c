@@ -74,7 +74,8 @@ static void bad_sources_are_refused(void **state) {
          "template <int N> __attribute__((global)) void k(int *x) { *x = N; }\n"
          "template __attribute__((global)) void k<1>(int *);\n"
          "template __attribute__((global)) void k<2>(int *);\n",
-         "k", 90, "more than one kernel is named \"k\"; give one of these as \"entry\": _Z1kI"},
+         "k", 90,
+         "more than one kernel is named \"k\"; give one of these as \"entry\": k<1>, k<2>"},
         {"two.cu", kernels, "two", 12, "sm_12: not one of"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

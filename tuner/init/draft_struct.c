@@ -70,7 +70,10 @@ static bool add_number(layout *l, const char *name, ev_type type, uint32_t align
  * whole argument. */
 static bool add_vector(layout *l, const char *name, ev_type type, uint32_t lanes) {
     uint32_t bytes = (uint32_t)ev_type_bytes(type), whole = bytes * lanes;
-    uint32_t align = (lanes & (lanes - 1)) != 0 ? bytes : whole < 16 ? whole : 16;
+    bool is_power = (lanes & (lanes - 1)) == 0;
+    uint32_t align = is_power && whole < 16 ? whole : 16;
+    if (!is_power)
+        align = bytes;
     for (uint32_t i = 0; i < lanes; i++) {
         char lane = "xyzw"[i & 3];
         const char *own = name;

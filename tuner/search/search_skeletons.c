@@ -31,8 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.3  /* of the children drawn from the skeletons ... */
-#define LEAST_LOCAL 0.15 /* ... and of the others */
+#define LEAST_SHARE 0.15 /* of the children drawn from the skeletons, and of the others */
 #define PRIOR_GAIN 0.02  /* an effort begins with this gain ... */
 #define PRIOR_TRIES 20   /* ... of so many children */
 #define FADE 0.98        /* of an effort at each of its children */
@@ -99,7 +98,7 @@ bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng) {
     double structure = p->structure.gain / p->structure.tries;
     double local = p->local.gain / p->local.tries;
     double share = structure / (structure + local), at = ev_pcg_unit(rng);
-    share = fmin(fmax(share, LEAST_SHARE), 1 - LEAST_LOCAL);
+    share = fmin(fmax(share, LEAST_SHARE), 1 - LEAST_SHARE);
     return at < share;
 }
 

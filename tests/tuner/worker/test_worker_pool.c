@@ -73,7 +73,7 @@ static tune_options options_for(const char *records_path, unsigned workers) {
                           .task_count = 1,
                           .device = "vm:h200",
                           .evaluations = EVALUATIONS,
-                          .seed = 11,
+                          .seed = 5,
                           .workers = workers,
                           .starts = "all",
                           .records = records_path,
@@ -399,7 +399,7 @@ static void test_resume_of_another_run_is_refused(void **state) {
     expect_failure(&o, EV_BAD, "exist already", "--resume");
     o.resume = true;
     o.seed = 12;
-    expect_failure(&o, EV_BAD, "seed", "11");
+    expect_failure(&o, EV_BAD, "seed = 5", "12");
     o = options_for(in_scratch("unbroken"), 1);
     o.resume = true;
     o.tasks = others;
