@@ -447,7 +447,7 @@ static ev_status write_launch(writing *w) {
         if (!is_scalar(&k->arguments[i]))
             ev_str_printf(w->out, ",\n        CUdeviceptr p_%s", name);
     }
-    ev_str_append(w->out, ",\n        CUstream stream) {\n    evoke_h_geometry at;\n");
+    ev_str_append(w->out, ",\n        CUstream stream) {\n    evoke_h_geometry at = {0};\n");
     EV_TRY(write_scope(w, SIZE_MAX));
     for (size_t i = 0; i < k->argument_count; i++) {
         if (is_scalar(&k->arguments[i]))

@@ -16,16 +16,19 @@
 
 #define MAX_TASKS 64
 
-static const char *const EXAMPLES[] = {
-    "examples/rmsnorm/task.json",   "examples/softmax/task.json",   "examples/matmul/task.json",
-    "examples/rownorm/task.json",   "examples/conv2d/task.json",    "examples/heat2d/task.json",
-    "examples/lublock/task.json",   "examples/alignment/task.json", "examples/diffusion/task.json",
-    "examples/boxes/task.json",     "examples/bfs/task.json",       "examples/kmeans/task.json",
-    "examples/histogram/task.json", "examples/groups/task.json",    "examples/halfmax/task.json"};
+static const char *const EXAMPLES[] = {"examples/rmsnorm/task.json", "examples/softmax/task.json",
+                                       "examples/matmul/task.json", "examples/rownorm/task.json",
+                                       "examples/conv2d/task.json"};
+/* Sources as people have them: for nvcc, with host code and CUDA's own headers, without `work`. */
+static const char *const FOREIGN[] = {
+    "examples/heat2d/task.json",    "examples/lublock/task.json",   "examples/alignment/task.json",
+    "examples/diffusion/task.json", "examples/boxes/task.json",     "examples/bfs/task.json",
+    "examples/kmeans/task.json",    "examples/histogram/task.json", "examples/groups/task.json",
+    "examples/halfmax/task.json"};
 
 typedef struct all_tasks {
     task *tasks[MAX_TASKS];
-    size_t shipped, count;
+    size_t shipped, own, count; /* shipped ones come first, then EXAMPLES, then FOREIGN */
 } all_tasks;
 
 static task *load(const char *path) {
@@ -50,6 +53,9 @@ static int set_up(void **state) {
     task_list_free(paths, count);
     for (size_t i = 0; i < sizeof EXAMPLES / sizeof EXAMPLES[0]; i++)
         all->tasks[all->count++] = load(EXAMPLES[i]);
+    all->own = all->count;
+    for (size_t i = 0; i < sizeof FOREIGN / sizeof FOREIGN[0]; i++)
+        all->tasks[all->count++] = load(FOREIGN[i]);
     *state = all;
     return 0;
 }
@@ -144,7 +150,7 @@ static void test_sizes(void **state) {
 /* All say what has to be done at least, and how that is derived. */
 static void test_work(void **state) {
     const all_tasks *all = *state;
-    for (size_t n = 0; n < all->count; n++) {
+    for (size_t n = 0; n < all->own; n++) {
         const task *t = all->tasks[n];
         assert_true(t->work.doc != NULL && strlen(t->work.doc) > 40);
         for (size_t c = 0; c < t->case_count; c++) {
@@ -239,15 +245,14 @@ static void compile_clang(const char *source, const char *arch, const char *defi
 }
 
 static void each_source(const all_tasks *all, void (*visit)(const task_start *)) {
-    for (size_t i = 0; i < all->count; i++) {
+    for (size_t i = 0; i < all->own; i++) {
         for (size_t s = 0; s < all->tasks[i]->start_count; s++)
             visit(&all->tasks[i]->starts[s]);
     }
 }
 
 static void compile_for_gpus(const task_start *start) {
-    static const char *const gpus[] = {"--cuda-gpu-arch=sm_60", "--cuda-gpu-arch=sm_70",
-                                       "--cuda-gpu-arch=sm_75", "--cuda-gpu-arch=sm_80",
+    static const char *const gpus[] = {"--cuda-gpu-arch=sm_60", "--cuda-gpu-arch=sm_75",
                                        "--cuda-gpu-arch=sm_90"};
     for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++)
         compile_clang(start->source, gpus[i], "-DEVOKE_TEST");
