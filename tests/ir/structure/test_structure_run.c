@@ -168,6 +168,8 @@ static launch_plan plan_of(const subject *s, launch_rule *rule) {
     return (launch_plan){.launches = rule, .launch_count = 1};
 }
 
+static ev_str compiled; /* kernels.cu as bitcode, for all rows */
+
 static ev_status load_base(const subject *s, const ir_genome *genome, const launch_plan *plan,
                            ir_base **base) {
     static const char *const arguments[] = {"x", "w", "y", "m", "n"};
@@ -180,6 +182,10 @@ static ev_status load_base(const subject *s, const ir_genome *genome, const laun
                         .plan = plan,
                         .arguments = arguments,
                         .argument_count = 5};
+    if (compiled.length == 0)
+        OK(ir_compile(&source, &compiled, &err));
+    source.bitcode = ev_str_text(&compiled);
+    source.bitcode_bytes = compiled.length;
     return ir_base_load(&source, base, &err);
 }
 
@@ -444,5 +450,7 @@ int main(void) {
         cmocka_unit_test(threads_choose_their_copy),
         cmocka_unit_test(a_padded_array_grows_by_rows),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    ev_str_free(&compiled);
+    return failed;
 }
