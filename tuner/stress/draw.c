@@ -122,7 +122,7 @@ static const task_case *draw_case(const stressing *s, ev_pcg *rng) {
         if (chosen != NULL)
             return chosen;
     }
-    assert(!"a task has a smoke case");
+    assert(false); /* a task has a smoke case */
     return t->cases;
 }
 
