@@ -256,19 +256,23 @@ static ev_status fail_unknown(reader *r, const char *name, size_t length) {
     return status;
 }
 
+/* Letters, digits and _, not a digit first; 0: none. */
+static size_t word_length(const char *text) {
+    size_t length = 0;
+    if (!isalpha((unsigned char)*text) && *text != '_')
+        return 0;
+    while (isalnum((unsigned char)text[length]) || text[length] == '_')
+        length++;
+    return length;
+}
+
 size_t expr_name_length(const char *text) {
-    const char *at = text;
-    for (;;) {
-        bool goes_on =
-            at == text || (*at == '.' && (isalpha((unsigned char)at[1]) || at[1] == '_'));
-        if (!goes_on)
-            return (size_t)(at - text);
-        at += *at == '.';
-        while (isalnum((unsigned char)*at) || *at == '_')
-            at++;
-        if (at == text)
-            return 0;
+    size_t length = word_length(text), member = length;
+    while (member > 0 && text[length] == '.') {
+        member = word_length(text + length + 1);
+        length += member > 0 ? 1 + member : 0;
     }
+    return length;
 }
 
 static ev_status read_name(reader *r, expr_value *out) {
@@ -443,11 +447,8 @@ ev_status expr_eval_as(const char *text, ev_type type, const expr_scope *scope, 
  */
 
 bool expr_is_name(const char *text) {
-    if (!isalpha((unsigned char)*text) && *text != '_')
-        return false;
-    while (isalnum((unsigned char)*text) || *text == '_')
-        text++;
-    return *text == '\0';
+    size_t length = word_length(text);
+    return length > 0 && text[length] == '\0';
 }
 
 ev_status expr_check(const char *text, const expr_names *names, bool *constant, ev_error *err) {

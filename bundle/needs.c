@@ -124,7 +124,7 @@ static ev_status fill_scope(const bundle_kernel *k, const bundle_variant *v, con
     for (size_t i = 0; i < k->argument_count; i++) {
         const bundle_argument *a = &k->arguments[i];
         expr_value value;
-        if (strcmp(a->kind, "scalar") != 0 || expr_scope_find(&out->scope, a->name) != NULL)
+        if (!bundle_is_scalar(a) || expr_scope_find(&out->scope, a->name) != NULL)
             continue;
         EV_TRY(expr_eval(a->expression, &out->scope, &value, err));
         EV_TRY(add_name(out, a->name, value, err));

@@ -190,7 +190,7 @@ static ev_status list_names(const reading *r, const bundle_kernel *k, const bund
             add_name(names, &count, v->cases[i].shape[s].name);
     }
     for (size_t i = 0; i < k->argument_count; i++) {
-        if (strcmp(k->arguments[i].kind, "scalar") == 0)
+        if (bundle_is_scalar(&k->arguments[i]))
             add_name(names, &count, k->arguments[i].name);
     }
     for (size_t i = 0; i < v->macro_count; i++)
@@ -310,7 +310,7 @@ bool reading_is_alignment(json_int_t bytes) {
 static bool has_buffer(const bundle_kernel *k, const char *name) {
     for (size_t i = 0; i < k->argument_count; i++)
         if (strcmp(k->arguments[i].name, name) == 0)
-            return strcmp(k->arguments[i].kind, "scalar") != 0;
+            return !bundle_is_scalar(&k->arguments[i]);
     return false;
 }
 

@@ -16,10 +16,6 @@ static bool is_kind(const char *kind) {
     return false;
 }
 
-static bool is_scalar(const bundle_argument *a) {
-    return strcmp(a->kind, "scalar") == 0;
-}
-
 static ev_status fail(const reading *r, const char *where, const char *key, const char *text,
                       const char *what) {
     return ev_json_fail(r->doc, reading_join(r, where, key), r->err, "\"%.100s\" %s", text, what);
@@ -38,21 +34,22 @@ static ev_status check_names(const reading *r, const char *where, const char *na
     return EV_OK;
 }
 
-/* A field lies within its struct, and has the size of the fields before it. */
+/* Reads what makes argument `index` a field. A field lies within its struct, and all fields agree
+ * on the struct's size. */
 static ev_status read_field(const reading *r, const json_t *value, const char *where,
-                            const bundle_argument *before, bundle_argument *a) {
+                            const bundle_kernel *k, size_t index, bundle_argument *a) {
     const json_t *offset = json_object_get(value, "offset");
     const json_t *bytes = json_object_get(value, "struct_bytes");
     ev_type type = EV_F32;
     if (offset == NULL && bytes == NULL)
         return EV_OK;
-    size_t own = 8; /* a buffer's address */
-    if (is_scalar(a))
-        own = ev_type_find(a->type, &type) ? ev_type_bytes(type) : 1;
+    json_int_t own = 8; /* a buffer's address */
+    if (bundle_is_scalar(a))
+        own = ev_type_find(a->type, &type) ? (json_int_t)ev_type_bytes(type) : 1;
     json_int_t at = json_integer_value(offset), all = json_integer_value(bytes);
     const char *dot = strchr(a->name, '.');
-    if (offset == NULL || dot == NULL || at < 0 || all > (json_int_t)BUNDLE_STRUCT_MOST ||
-        at > all - (json_int_t)own)
+    if (offset == NULL || dot == NULL || at < 0 || all < own ||
+        all > (json_int_t)BUNDLE_STRUCT_MOST || at > all - own)
         return ev_json_fail(r->doc, where, r->err,
                             "a field has the name STRUCT.FIELD, an \"offset\", and lies within the "
                             "\"struct_bytes\" of its struct, at most %u",
@@ -60,8 +57,7 @@ static ev_status read_field(const reading *r, const json_t *value, const char *w
     a->is_field = true;
     a->offset = (uint32_t)at;
     a->struct_bytes = (uint32_t)all;
-    if (before != NULL && bundle_is_same_struct(before, a) &&
-        before->struct_bytes != a->struct_bytes)
+    if (!bundle_begins_struct(k, index) && a[-1].struct_bytes != a->struct_bytes)
         return ev_json_fail(r->doc, where, r->err, "the fields of a struct disagree on its bytes");
     return EV_OK;
 }
@@ -103,7 +99,7 @@ static ev_status read_arguments(const reading *r, const json_t *kernel, const ch
                                    .type = ev_json_text(a, "type", ""),
                                    .expression = ev_json_text(a, "expression", ""),
                                    .align = reading_is_alignment(align) ? (uint32_t)align : 0};
-        EV_TRY(read_field(r, a, place, i > 0 ? &all[i - 1] : NULL, &all[i]));
+        EV_TRY(read_field(r, a, place, out, i, &all[i]));
         EV_TRY(check_argument(r, place, all, i));
     }
     return EV_OK;
@@ -158,11 +154,11 @@ ev_status reading_expressions(const reading *r, const char *where, const bundle_
         for (size_t i = 0; i < k->argument_count; i++) {
             const bundle_argument *a = &k->arguments[i];
             const expr_names known = {names, count};
-            if (is_scalar(a) != (scalars == 1))
+            if (bundle_is_scalar(a) != (scalars == 1))
                 continue;
             EV_TRY(check_expression(r, reading_member(r, where, "arguments", i), "expression",
                                     a->expression, &known));
-            if (is_scalar(a))
+            if (bundle_is_scalar(a))
                 names[count++] = a->name;
         }
     }

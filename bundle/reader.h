@@ -130,9 +130,11 @@ typedef struct bundle_choice {
 ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_choice *out,
                          ev_error *err) EV_CHECKED;
 
-/* Whether an argument is a field of the same struct as the argument before it (NULL: there is
- * none), and so no parameter of its own. */
-bool bundle_is_same_struct(const bundle_argument *before, const bundle_argument *a);
+/* Whether an argument is a scalar, and no buffer. */
+bool bundle_is_scalar(const bundle_argument *a);
+/* Whether argument `index` is the first field of a struct. The fields behind it are no parameters
+ * of their own. */
+bool bundle_begins_struct(const bundle_kernel *k, size_t index);
 /* Call before a launch: checks the addresses of the kernel's buffers, in the order of its arguments
  * (what stands at scalars is not read). EV_BAD: an address with less alignment than the kernel's
  * argument or the variant says, with the argument, the address and the alignment. */

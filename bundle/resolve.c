@@ -127,11 +127,16 @@ static bool alignment_fits(const bundle_kernel *k, const bundle_variant *v,
     return fits;
 }
 
-bool bundle_is_same_struct(const bundle_argument *before, const bundle_argument *a) {
-    if (before == NULL || !before->is_field || !a->is_field)
-        return false;
+bool bundle_is_scalar(const bundle_argument *a) {
+    return strcmp(a->kind, "scalar") == 0;
+}
+
+bool bundle_begins_struct(const bundle_kernel *k, size_t index) {
+    const bundle_argument *a = &k->arguments[index];
+    if (!a->is_field || index == 0 || !a[-1].is_field)
+        return a->is_field;
     size_t length = strcspn(a->name, ".");
-    return strcspn(before->name, ".") == length && strncmp(before->name, a->name, length) == 0;
+    return strcspn(a[-1].name, ".") != length || strncmp(a[-1].name, a->name, length) != 0;
 }
 
 ev_status bundle_check_addresses(const bundle_kernel *k, const bundle_variant *v,
@@ -140,7 +145,7 @@ ev_status bundle_check_addresses(const bundle_kernel *k, const bundle_variant *v
         const bundle_argument *a = &k->arguments[i];
         uint32_t need = listed(v->alignments, v->alignment_count, a->name);
         need = need > align_of(a) ? need : align_of(a);
-        if (strcmp(a->kind, "scalar") != 0 && addresses[i] % need != 0)
+        if (!bundle_is_scalar(a) && addresses[i] % need != 0)
             return ev_fail(err, EV_BAD,
                            "%s: the address 0x%llx of '%s' is no multiple of %u bytes, which the "
                            "variant needs; align the buffer, or resolve a variant that needs less",

@@ -125,7 +125,6 @@ ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);
  * for other edits, where the rest (turns written out, loads ahead, numbers of threads, copies for
  * some arguments) only finish what is there. */
 size_t ir_genome_opening_count(const ir_genome *genome);
-bool ir_edit_opens(ir_edit_kind kind); /* of a structural edit */
 /* A hash of the kinds and places of the structural edits that open, in any order: what has it in
  * common differs in options, forms, macros and edits that finish alone. */
 uint64_t ir_genome_outline(const ir_genome *genome);

@@ -189,27 +189,15 @@ ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at) {
     return NULL;
 }
 
-bool ir_edit_opens(ir_edit_kind kind) {
-    switch (ir_structure_row_of(kind)->phase) {
-    case IR_PHASE_DIVIDE:
-    case IR_PHASE_STAGE:
-        return true;
-    case IR_PHASE_MOVE:
-    case IR_PHASE_LAYOUT:
-    case IR_PHASE_COPY:
-    case IR_PHASE_UNROLL:
-    case IR_PHASE_PIPELINE:
-    case IR_PHASE_WRITE_OUT:
-    case IR_PHASE_RELABEL:
-        break;
-    }
-    return false;
+static bool opens(ir_edit_kind kind) {
+    ir_phase phase = ir_structure_row_of(kind)->phase;
+    return phase == IR_PHASE_DIVIDE || phase == IR_PHASE_STAGE;
 }
 
 size_t ir_genome_opening_count(const ir_genome *genome) {
     size_t count = 0;
     for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
-        count += ir_edit_opens(ir_genome_edit_kind(genome, i));
+        count += opens(ir_genome_edit_kind(genome, i));
     return count;
 }
 
@@ -218,7 +206,7 @@ uint64_t ir_genome_outline(const ir_genome *genome) {
     for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
         const ir_edit *edit = ir_genome_edit(genome, i);
         ir_edit place = {.kind = edit->kind, .anchor = edit->anchor};
-        if (ir_edit_opens(edit->kind) && ir_edit_seal(&place))
+        if (opens(edit->kind) && ir_edit_seal(&place))
             sum += place.tag;
     }
     return sum;

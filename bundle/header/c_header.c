@@ -41,30 +41,39 @@ static bool is_word_of_c(const char *name) {
 }
 
 static ev_status check_name(const writing *w, const char *name) {
-    bool is = isalpha((unsigned char)name[0]) || name[0] == '_';
-    for (const char *c = name; *c != '\0'; c++)
-        is = is && (isalnum((unsigned char)*c) || *c == '_') && (unsigned char)*c < 0x80;
-    if (is && !is_word_of_c(name))
+    if (expr_is_name(name) && !is_word_of_c(name))
         return EV_OK;
-    return ev_fail(w->err, EV_BAD, "%s: '%s' is no name in C, and a C header needs one", w->k->name,
-                   name);
+    return ev_fail(w->err, EV_BAD, "%s: '%.100s' is no name in C, and a C header needs one",
+                   w->k->name, name);
+}
+
+/* Whether two arguments have one name in C, where a '_' stands for a '.'. */
+static bool same_in_c(const char *a, const char *b) {
+    for (; *a != '\0' && (*a == *b || (*a == '.' && *b == '_') || (*a == '_' && *b == '.')); a++)
+        b++;
+    return *a == *b;
 }
 
 /* An argument's name in C: "p_n" for the field "p.n". Valid until the next call. EV_BAD: there is
  * none, or another argument has it. */
 static ev_status c_name(writing *w, const bundle_argument *a, const char **out) {
     *out = a->name;
-    if (a->is_field) {
-        (void)snprintf(w->field_name, sizeof w->field_name, "%s", a->name);
-        *strchr(w->field_name, '.') = '_';
-        *out = w->field_name;
-    }
-    for (size_t i = 0; a->is_field && i < w->k->argument_count; i++) {
-        if (strcmp(w->k->arguments[i].name, *out) == 0 || strlen(a->name) >= sizeof w->field_name)
+    if (!a->is_field)
+        return check_name(w, a->name);
+    if (strlen(a->name) >= sizeof w->field_name)
+        return ev_fail(w->err, EV_BAD,
+                       "%s: the name of the field %.40s... has more than %zu letters", w->k->name,
+                       a->name, sizeof w->field_name - 1);
+    for (size_t i = 0; i < w->k->argument_count; i++) {
+        const bundle_argument *other = &w->k->arguments[i];
+        if (other != a && same_in_c(other->name, a->name))
             return ev_fail(w->err, EV_BAD,
                            "%s: the field %s and the argument %s have one name in C; rename one",
-                           w->k->name, a->name, *out);
+                           w->k->name, a->name, other->name);
     }
+    (void)snprintf(w->field_name, sizeof w->field_name, "%s", a->name);
+    *strchr(w->field_name, '.') = '_';
+    *out = w->field_name;
     return check_name(w, *out);
 }
 
@@ -86,10 +95,6 @@ static void text_literal(ev_str *out, const char *text) {
             ev_str_char(out, (char)c);
     }
     ev_str_char(out, '"');
-}
-
-static bool is_scalar(const bundle_argument *a) {
-    return strcmp(a->kind, "scalar") == 0;
 }
 
 /* ---- shapes ---- */
@@ -147,7 +152,7 @@ static ev_status write_scope(writing *w, size_t end) {
     for (size_t i = 0; i < w->k->argument_count && i < end; i++) {
         const bundle_argument *a = &w->k->arguments[i];
         const expr_names names = {w->names, w->name_count};
-        if (!is_scalar(a) || is_known(w, a->name))
+        if (!bundle_is_scalar(a) || is_known(w, a->name))
             continue;
         const char *name = NULL;
         EV_TRY(c_name(w, a, &name));
@@ -423,7 +428,7 @@ static ev_status write_structs(writing *w) {
         if (!a->is_field)
             continue;
         EV_TRY(c_name(w, a, &name));
-        if (!bundle_is_same_struct(i > 0 ? a - 1 : NULL, a))
+        if (bundle_begins_struct(w->k, i))
             ev_str_printf(w->out, "    _Alignas(16) unsigned char struct_%.*s[%u] = {0};\n", length,
                           a->name, a->struct_bytes);
         ev_str_printf(w->out, "    memcpy(struct_%.*s + %u, &p_%s, sizeof p_%s);\n", length,
@@ -444,13 +449,13 @@ static ev_status write_launch(writing *w) {
     for (size_t i = 0; i < k->argument_count; i++) {
         const char *name = NULL;
         EV_TRY(c_name(w, &k->arguments[i], &name));
-        if (!is_scalar(&k->arguments[i]))
+        if (!bundle_is_scalar(&k->arguments[i]))
             ev_str_printf(w->out, ",\n        CUdeviceptr p_%s", name);
     }
     ev_str_append(w->out, ",\n        CUstream stream) {\n    evoke_h_geometry at = {0};\n");
     EV_TRY(write_scope(w, SIZE_MAX));
     for (size_t i = 0; i < k->argument_count; i++) {
-        if (is_scalar(&k->arguments[i]))
+        if (bundle_is_scalar(&k->arguments[i]))
             EV_TRY(write_scalar(w, &k->arguments[i]));
     }
     EV_TRY(write_structs(w));
@@ -459,7 +464,7 @@ static ev_status write_launch(writing *w) {
         const bundle_argument *a = &k->arguments[i];
         if (!a->is_field)
             ev_str_printf(w->out, "&p_%s, ", a->name);
-        else if (!bundle_is_same_struct(i > 0 ? a - 1 : NULL, a))
+        else if (bundle_begins_struct(w->k, i))
             ev_str_printf(w->out, "struct_%.*s, ", (int)strcspn(a->name, "."), a->name);
     }
     ev_str_printf(w->out, "NULL};\n    const char *why = %s_geometry(v, s, &at);\n", k->name);
@@ -468,7 +473,7 @@ static ev_status write_launch(writing *w) {
         uint32_t align = a->align != 0 ? a->align : BUNDLE_ALIGN;
         const char *name = NULL;
         EV_TRY(c_name(w, a, &name));
-        if (!is_scalar(a))
+        if (!bundle_is_scalar(a))
             ev_str_printf(
                 w->out,
                 "    if (p_%s == 0 || p_%s %% %u != 0)\n        return \"%s: the address of "

@@ -10,10 +10,6 @@
 #define WHOLE_MOST 9007199254740992.0 /* 2^53 */
 #define ELEMENTS_MOST (INT64_C(1) << 40)
 
-static bool is_scalar(const bundle_argument *a) {
-    return strcmp(a->kind, "scalar") == 0;
-}
-
 static void add(runtime_scope *s, const char *name, expr_value value) {
     assert(s->scope.count < RUNTIME_NAMES);
     s->names[s->scope.count++] = (expr_name){name, value};
@@ -54,7 +50,7 @@ ev_status runtime_scope_of(const bundle_kernel *k, const launch_plan *ranges,
     for (size_t i = 0; i < k->argument_count && i < end; i++) {
         const bundle_argument *a = &k->arguments[i];
         expr_value value;
-        if (!is_scalar(a) || expr_scope_find(&out->scope, a->name) != NULL)
+        if (!bundle_is_scalar(a) || expr_scope_find(&out->scope, a->name) != NULL)
             continue;
         ev_status status = expr_eval(a->expression, &out->scope, &value, err);
         if (status != EV_OK)
@@ -145,7 +141,7 @@ static ev_status pack_buffer(const bundle_kernel *k, size_t index, const expr_sc
 static ev_status check_count(const bundle_kernel *k, size_t given, ev_error *err) {
     size_t buffers = 0;
     for (size_t i = 0; i < k->argument_count; i++)
-        buffers += !is_scalar(&k->arguments[i]);
+        buffers += !bundle_is_scalar(&k->arguments[i]);
     if (given == buffers)
         return EV_OK;
     return ev_fail(err, EV_BAD, "%s takes %zu buffers, and %zu are given", k->name, buffers, given);
@@ -162,7 +158,7 @@ static ev_status place_words(const bundle_kernel *k, runtime_parameters *out, ev
             out->pointers[parameters++] = &out->words[i];
             continue;
         }
-        if (!bundle_is_same_struct(i > 0 ? a - 1 : NULL, a)) {
+        if (bundle_begins_struct(k, i)) {
             owner = out->structs + end;
             end += ((size_t)a->struct_bytes + 15) / 16 * 16;
             if (end > sizeof out->structs)
@@ -172,7 +168,7 @@ static ev_status place_words(const bundle_kernel *k, runtime_parameters *out, ev
             out->pointers[parameters++] = owner;
         }
         EV_TRY(type_of(k, a, &type, err));
-        memcpy(owner + a->offset, &out->words[i], is_scalar(a) ? ev_type_bytes(type) : 8);
+        memcpy(owner + a->offset, &out->words[i], bundle_is_scalar(a) ? ev_type_bytes(type) : 8);
     }
     return EV_OK;
 }
@@ -187,7 +183,7 @@ ev_status runtime_pack(const evoke_variant *v, const evoke_shape *shape,
     EV_TRY(check_count(k, count, err));
     EV_TRY(runtime_scope_of(k, ranges, shape, SIZE_MAX, &room, err));
     for (size_t i = 0; i < k->argument_count; i++) {
-        if (is_scalar(&k->arguments[i]))
+        if (bundle_is_scalar(&k->arguments[i]))
             EV_TRY(pack_scalar(k, i, ranges, shape, &out->words[i], err));
         else
             EV_TRY(pack_buffer(k, i, &room.scope, &buffers[next++], &out->words[i], err));

@@ -328,14 +328,8 @@ static ev_status vm_run_side_by_side(device *const *devices, const device_kernel
 static size_t launch_buffers(const device_vm *v, const vm_entry *entry, const void *params,
                              model_buffer *found, size_t room) {
     size_t count = 0;
-    for (size_t p = 0, at = 0; p < entry->param_count; p += at == 0) {
-        uint64_t value = 0;
-        const vm_param *param = &entry->params[p];
-        size_t begin = at;
-        at = begin + 2 * sizeof value <= param->bytes ? begin + sizeof value : 0; /* of a struct */
-        if (param->bytes < sizeof value)
-            continue;
-        memcpy(&value, (const char *)params + param->offset + begin, sizeof value);
+    uint64_t value = 0;
+    for (uint32_t at = 0; vm_entry_next_word(entry, params, &at, &value);) {
         for (size_t i = 0; i < v->count && count < room; i++) {
             if (value - v->buffers[i].address < v->buffers[i].bytes)
                 found[count++] = v->buffers[i];

@@ -99,6 +99,9 @@ size_t vm_module_entry_count(const vm_module *module);
 const vm_entry *vm_module_entry(const vm_module *module, size_t index);
 /* The entry of that name; a NULL name means the only entry. NULL: none, or more than one. */
 const vm_entry *vm_module_find(const vm_module *module, const char *name);
+/* Steps through the words of 8 bytes in a launch's parameters that may be addresses; a struct has
+ * several. *at is 0 first. false: there are no more. */
+bool vm_entry_next_word(const vm_entry *entry, const void *params, uint32_t *at, uint64_t *word);
 size_t vm_module_insn_count(const vm_module *module);
 /* The line of the first instruction that NVIDIA's assembler is known to translate otherwise than
  * the PTX ISA says, and what it does, with the cure; 0: there is none. */

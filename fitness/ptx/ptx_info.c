@@ -125,6 +125,19 @@ const vm_entry *vm_module_find(const vm_module *m, const char *name) {
     return NULL;
 }
 
+bool vm_entry_next_word(const vm_entry *entry, const void *params, uint32_t *at, uint64_t *word) {
+    for (size_t p = 0; p < entry->param_count; p++) {
+        const vm_param *param = &entry->params[p];
+        uint32_t from = *at > param->offset ? *at : param->offset;
+        if (from + sizeof *word > (size_t)param->offset + param->bytes)
+            continue;
+        memcpy(word, (const char *)params + from, sizeof *word);
+        *at = from + (uint32_t)sizeof *word;
+        return true;
+    }
+    return false;
+}
+
 size_t vm_module_insn_count(const vm_module *m) {
     return m->insn_count;
 }

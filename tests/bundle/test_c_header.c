@@ -239,11 +239,19 @@ static void halves_mean_the_same(void **state) {
 static void what_c_cannot_say_is_refused(void **state) {
     (void)state;
     static const bundle_argument word[] = {{"int", "in", "f32", "N", 4, false, 0, 0}};
+    static const bundle_argument longer[] = {{"a23456789_123456789_123456789_123456789_123456789_"
+                                              "123456789_123456789_123456789_123456789_"
+                                              "123456789.n",
+                                              "scalar", "s32", "1", 0, true, 0, 4}};
+    static const bundle_argument equal[] = {{"a_b.c", "scalar", "s32", "1", 0, true, 0, 4},
+                                            {"a.b_c", "scalar", "s32", "1", 0, true, 0, 4}};
     static const struct {
         const bundle_argument *arguments;
         size_t count;
         const char *name, *words;
     } rows[] = {{word, 1, "add", "'int' is no name in C"},
+                {longer, 1, "add", "has more than 95 letters"},
+                {equal, 2, "add", "a_b.c and the argument a.b_c have one name in C"},
                 {word, 0, "while", "'while' is no name in C"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         sample s;

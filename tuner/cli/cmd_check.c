@@ -362,6 +362,15 @@ static ev_status read_keys(const cli_args *args, key_room *out, ev_error *err) {
 
 static ev_status check_options(const cli_args *args, ev_error *err) {
     const bool *given = args->given;
+    if (given[CLI_OPT_ALL] && args->operand_count > 0)
+        return ev_fail(err, EV_BAD, "--all takes every shipped task; leave out '%s', or --all",
+                       args->operands[0]);
+    if (given[CLI_OPT_ALL] && given[CLI_OPT_GENOME])
+        return ev_fail(err, EV_BAD, "--genome is of one task; name the task in place of --all");
+    if (!given[CLI_OPT_ALL] && args->operand_count == 0)
+        return ev_fail(err, EV_BAD,
+                       "check needs a bundle, a task, the path of a task.json, or --all; evoke "
+                       "list shows the tasks");
     if (!given[CLI_OPT_STRESS] && (given[CLI_OPT_CHECK_SECONDS] || given[CLI_OPT_CHECK_SEED]))
         return ev_fail(err, EV_BAD, "--seconds and --seed are for --stress; add it");
     if (given[CLI_OPT_SLACK] && !given[CLI_OPT_CHECK_AGAINST])
@@ -388,9 +397,8 @@ static ev_status tell(cmd_context *c, check *found, ev_error *err) {
     return cmd_end_stopped(err);
 }
 
-ev_status cmd_check(cmd_context *c, ev_error *err) {
+static ev_status check_operands(cmd_context *c, ev_error *err) {
     key_room keys;
-    EV_TRY(check_options(c->args, err));
     EV_TRY(read_keys(c->args, &keys, err));
     checking all = {.args = c->args,
                     .found = {.device = cli_text(c->args, CLI_OPT_CHECK_DEVICE),
@@ -416,5 +424,23 @@ ev_status cmd_check(cmd_context *c, ev_error *err) {
     json_decref(found->rows);
     json_decref(found->replays);
     json_decref(found->stresses);
+    return status;
+}
+
+ev_status cmd_check(cmd_context *c, ev_error *err) {
+    char **paths = NULL;
+    size_t count = 0;
+    EV_TRY(check_options(c->args, err));
+    if (!cli_flag(c->args, CLI_OPT_ALL))
+        return check_operands(c, err);
+    EV_TRY(task_list_shipped(&paths, &count, err));
+    cli_args args = *c->args;
+    args.operands = (const char **)paths;
+    args.operand_count = count;
+    cmd_context all = *c;
+    all.args = &args;
+    ev_status status = check_operands(&all, err);
+    c->exit_code = all.exit_code;
+    task_list_free(paths, count);
     return status;
 }

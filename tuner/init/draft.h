@@ -1,11 +1,12 @@
 /* Draft: a first task for a kernel, made from its CUDA source by guesses that a run confirms.
  *
- *   read    the kernel and its parameters, from the source's tokens     (draft_kernel.c)
- *   struct  the fields of its structs                                (draft_struct.c)
- *   symbols variables that the host fills                             (draft_symbols.c)
- *   launch  its grid and block, from a <<<>>> or from the kernel itself  (draft_launch.c,
- * expressions of the host in draft_host.c) probe   kinds and lengths of buffers, by runs on the
- * virtual machine (draft_probe.c) write   task.json with its cases (draft_write.c)
+ * - draft_kernel.c reads the kernel and its parameters from the source's tokens,
+ * - draft_struct.c the fields of its structs,
+ * - draft_symbols.c the variables that the host fills,
+ * - draft_launch.c its grid and block, from a <<<>>> or from the kernel itself, with expressions of
+ *   the host in draft_host.c,
+ * - draft_probe.c finds kinds and lengths of buffers by runs on the virtual machine, and
+ * - draft_write.c writes task.json with its cases.
  *
  * Texts of a draft live in the arena of its cuda_text. */
 #ifndef TUNER_INIT_DRAFT_H
@@ -120,6 +121,9 @@ bool draft_struct(draft *d, const char *type, draft_layout *out);
 /* Adds a name of the shape, unless it is there. */
 void draft_add_size(draft *d, const char *name, bool is_small);
 
+/* The product of the lengths in the brackets from *at on, 1 without brackets; 0: not understood, or
+ * more than 2^32. *at is then behind the brackets. */
+int64_t draft_length(draft *d, size_t *at, size_t end);
 /* Fills in the symbols. */
 void draft_find_symbols(draft *d);
 

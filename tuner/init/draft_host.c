@@ -326,6 +326,23 @@ const char *draft_expression(draft *d, cuda_range range, int depth) {
     return kept;
 }
 
+int64_t draft_length(draft *d, size_t *at, size_t end) {
+    const expr_scope none = {0};
+    size_t sizes = d->size_count;
+    int64_t length = 1;
+    for (; *at < end && cuda_token_is(d->t, *at, "["); *at = d->t->tokens[*at].match + 1) {
+        cuda_range inside = {*at + 1, d->t->tokens[*at].match};
+        const char *text = draft_expression(d, inside, 0);
+        int64_t value = 0;
+        ev_error ignored;
+        d->size_count = sizes; /* a length is no size of the shape */
+        if (text == NULL || expr_eval_whole(text, &none, 1, 65536, &value, &ignored) != EV_OK ||
+            (length *= value) > INT64_C(1) << 32)
+            return 0;
+    }
+    return length;
+}
+
 bool draft_dimensions(draft *d, cuda_range range, const char *out[3], int depth) {
     const cuda_text *t = d->t;
     if (depth >= DEEPEST || range.end <= range.first)

@@ -131,23 +131,6 @@ static bool add_type(layout *l, const char *name, const char *type, int depth) {
     return true;
 }
 
-/* The number of elements in the brackets behind a name; 1: no array; 0: not understood. */
-static uint32_t array_length(layout *l, size_t at, size_t end) {
-    const cuda_text *t = l->d->t;
-    uint32_t length = 1;
-    size_t sizes = l->d->size_count;
-    for (; at < end && cuda_token_is(t, at, "["); at = t->tokens[at].match + 1) {
-        const char *text = draft_expression(l->d, (cuda_range){at + 1, t->tokens[at].match}, 0);
-        char *behind = NULL;
-        unsigned long value = text != NULL ? strtoul(text, &behind, 10) : 0;
-        l->d->size_count = sizes; /* a length is no size of the shape */
-        if (value == 0 || *behind != '\0' || value * length > DRAFT_ARGUMENTS)
-            return 0;
-        length *= (uint32_t)value;
-    }
-    return length;
-}
-
 /* One name of a declaration: [first, end) has its stars, name and brackets. */
 static bool add_declared(layout *l, const char *type, cuda_range own, bool is_const,
                          const char *prefix, int depth) {
@@ -161,8 +144,9 @@ static bool add_declared(layout *l, const char *type, cuda_range own, bool is_co
         if (t->tokens[i].kind == CUDA_TOKEN_NAME && !draft_is_qualifier(t, i))
             name = i;
     }
-    uint32_t length = name < own.end ? array_length(l, name + 1, own.end) : 0;
-    if (length == 0 || stars > 1)
+    size_t behind = name + 1;
+    int64_t length = name < own.end ? draft_length(l->d, &behind, own.end) : 0;
+    if (length == 0 || length > DRAFT_ARGUMENTS || stars > 1)
         return false;
     const char *word = cuda_token_text(t, name);
     if (prefix != NULL)

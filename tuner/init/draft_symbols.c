@@ -2,10 +2,6 @@
  * device code uses. */
 #include "tuner/init/draft.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 static bool is_used(const cuda_text *t, const char *name) {
     for (size_t f = 0; f < t->function_count; f++) {
         const cuda_function *of = &t->functions[f];
@@ -15,26 +11,6 @@ static bool is_used(const cuda_text *t, const char *name) {
         }
     }
     return false;
-}
-
-/* The product of the lengths in [ ]; 1: none; 0: not understood. */
-static int64_t length_of(draft *d, size_t at, size_t end) {
-    const cuda_text *t = d->t;
-    int64_t length = 1;
-    size_t sizes = d->size_count;
-    for (; at < end && cuda_token_is(t, at, "["); at = t->tokens[at].match + 1) {
-        const char *text = draft_expression(d, (cuda_range){at + 1, t->tokens[at].match}, 0);
-        expr_scope none = {0};
-        int64_t value = 0;
-        ev_error ignored;
-        bool is_number =
-            text != NULL && expr_eval_whole(text, &none, 1, 65536, &value, &ignored) == EV_OK;
-        d->size_count = sizes; /* a length is no size of the shape */
-        if (!is_number)
-            return 0;
-        length *= value;
-    }
-    return at == end ? length : 0;
 }
 
 /* Reads "float weights[3][3]" in [first, end). */
@@ -50,8 +26,9 @@ static void read_symbol(draft *d, size_t first, size_t end) {
             ev_str_printf(&type, "%s%s", type.length > 0 ? " " : "", cuda_token_text(t, i));
     }
     s.name = cuda_token_text(t, name);
-    s.count = length_of(d, name + 1, end);
-    if (s.count > 0 && d->symbol_count < DRAFT_SYMBOLS && is_used(t, s.name) &&
+    size_t behind = name + 1;
+    s.count = draft_length(d, &behind, end);
+    if (s.count > 0 && behind == end && d->symbol_count < DRAFT_SYMBOLS && is_used(t, s.name) &&
         draft_type(d, ev_str_text(&type), &s.type, &s.lanes))
         d->symbols[d->symbol_count++] = s;
     ev_str_free(&type);

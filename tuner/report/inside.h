@@ -127,9 +127,8 @@ ev_status report_show_winner(const report_task *t, ev_str *out, ev_error *err) E
 /* Appends text with the characters of HTML written as entities. */
 void report_escape(ev_str *out, const char *text);
 
-/* `label`: what the table is of, for screen readers. `titles`: NULL-terminated; one that begins
- * with
- * '>' is of numbers. */
+/* `label`: what the table is of, for screen readers. `titles`: NULL-terminated; a column whose
+ * title begins with '>' has numbers. */
 void report_begin_table(ev_str *out, const char *label, const char *const titles[]);
 void report_end_table(ev_str *out);
 void report_text_cell(ev_str *out, const char *text);

@@ -2,19 +2,20 @@
  * prefix, without local edits (docs/structure.md).
  *
  * Each start has a pool of its fastest skeletons of each depth, which is the number of structural
- * edits that open (ir_edit_opens). Half of the parents come from a random depth: a structure of two
- * edits that neither edit foretells is found near the start, not near the fastest. Few members may
- * share a prefix or an outline, which is the kinds and places of the edits that open, so that a
- * structure that is slower at first gets time. Edits that do nothing would fill the pool with one
- * structure, so each edit and knob of the fastest is left out on trial, and a member goes when one
- * with a part of its edits is as fast, or faster where the other edits make no places for more. A
- * child of the pool has one parent and one to three steps: another structural edit, another option
- * of one, one edit less, an edit of another skeleton, another macro; or two parents, which are
- * crossed. It enters the islands like any other child, where local edits are drawn on it.
+ * edits that open (ir_genome_opening_count). Half of the parents come from a random depth: a
+ * structure of two edits that neither edit foretells is found near the start, not near the fastest.
+ * Few members may share a prefix or an outline, which is the kinds and places of the edits that
+ * open, so that a structure that is slower at first gets time. Edits that do nothing would fill the
+ * pool with one structure, so each edit and knob of the fastest is left out on trial, and a member
+ * goes when one with a part of its edits is as fast, or faster where the other edits make no places
+ * for more. A child of the pool has one parent and one to three steps: another structural edit,
+ * another option of one, one edit less, an edit of another skeleton, another macro; or two parents,
+ * which are crossed. It enters the islands like any other child, where local edits are drawn on it.
  *
- * What an edit brings depends on the options of the others: four pixels a thread across and two
- * down may be slower than two and two, which is slower than two and four. So a part of the children
- * are neighbours: members with one option or form changed, each once.
+ * What an option brings depends on the options of the others: four elements a thread in one
+ * dimension and two in the other may be faster than two and two, which are slower than two and
+ * four. So a part of the children are neighbours: members with one option or form changed, each
+ * once.
  *
  * LLVM builds a child of the pool only if its fast code at full shape is faster than that of its
  * nearest built ancestor, as it does with local edits; others join the pool with an estimate. The

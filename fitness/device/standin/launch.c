@@ -361,14 +361,8 @@ static uint32_t resident_blocks(const sd_function *f, const vm_launch *l) {
 static void set_buffers(model *m, const vm_launch *l) {
     model_buffer found[32];
     size_t count = 0;
-    for (size_t p = 0, at = 0; p < l->entry->param_count; p += at == 0) {
-        uint64_t value = 0;
-        const vm_param *param = &l->entry->params[p];
-        size_t begin = at;
-        at = begin + 2 * sizeof value <= param->bytes ? begin + sizeof value : 0; /* of a struct */
-        if (param->bytes < sizeof value)
-            continue;
-        memcpy(&value, (const char *)l->params + param->offset + begin, sizeof value);
+    uint64_t value = 0;
+    for (uint32_t at = 0; vm_entry_next_word(l->entry, l->params, &at, &value);) {
         const sd_buffer *b = sd_buffer_at(value, 0);
         if (b != NULL && count < sizeof found / sizeof found[0])
             found[count++] = (model_buffer){b->address, b->bytes};

@@ -302,6 +302,25 @@ static void genomes_that_cannot_be_checked(void **state) {
                      "absent.json");
 }
 
+/* --all has the tasks of evoke list, and keeps the exit code of what it finds. */
+static void all_tasks_that_ship(void **state) {
+    (void)state;
+    json_t *listed = cli_json(CLI_RUN("list", "--json"), 0);
+    json_t *found = cli_json(
+        CLI_RUN("check", "--all", "--split", "adversarial", "--start", "textbook", "--json"), 0);
+    const json_t *kernels = json_object_get(found, "kernels");
+    const json_t *tasks = json_object_get(listed, "tasks");
+    assert_true(json_array_size(kernels) > 4);
+    assert_int_equal(json_array_size(kernels), json_array_size(tasks));
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        const json_t *kernel = json_object_get(json_array_get(kernels, i), "kernel");
+        assert_true(json_equal(kernel, json_object_get(json_array_get(tasks, i), "kernel")));
+    }
+    json_decref(found);
+    json_decref(listed);
+    cli_expect_error(CLI_RUN("check", "--all", "--start", "none"), 2, "none");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_of_the_steps),
@@ -316,6 +335,7 @@ int main(void) {
         cmocka_unit_test(genome_of_a_task),
         cmocka_unit_test(genome_on_a_grid_of_its_own),
         cmocka_unit_test(genomes_that_cannot_be_checked),
+        cmocka_unit_test(all_tasks_that_ship),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

@@ -31,6 +31,9 @@ static void unknown_words(void **state) {
     cli_expect_error(CLI_RUN("tune", "x", "--without", "stage,,pad"), 2, "single commas");
     cli_expect_error(CLI_RUN("bench", "search", "--strategies", "--among", "hil"), 2,
                      "no strategy is named 'hil'");
+    cli_expect_error(CLI_RUN("check"), 2, "check needs a bundle, a task");
+    cli_expect_error(CLI_RUN("check", "--all", "scale"), 2, "--all takes every shipped task");
+    cli_expect_error(CLI_RUN("check", "--all", "--genome", "g.json"), 2, "--genome is of one task");
     cli_expect_error(CLI_RUN("run"), 2, "run needs FILE.ptx");
     cli_expect_error(CLI_RUN("bench", "speed"), 2,
                      "there are compile, vm, search, model, rank and bundle");
