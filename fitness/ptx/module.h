@@ -51,6 +51,8 @@ typedef enum vm_space {
     VM_SPACE_PARAM,
 } vm_space;
 
+/* Of one entry, in bytes: CUDA C++ Programming Guide, compute capabilities. */
+#define VM_MOST_STATIC_SHARED 49152
 #define VM_MAX_REGS 26 /* registers of one instruction; mma has the most */
 
 /* One decoded instruction, for the timing model and the profiler. Register numbers are dense within

@@ -351,6 +351,15 @@ static bool parse_top(ptx_loader *L) {
 
 /* ---- the end of loading */
 
+/* As the assembler of a CUDA toolkit does. */
+static bool fail_shared(ptx_loader *L, const ptx_func *f) {
+    const ptx_symbol *s = ptx_symbol_find(L, f->name, (uint32_t)strlen(f->name));
+    return ptx_fail_at(L, s ? s->name : L->lex.token.at,
+                       "found %u bytes of static shared memory in '%s'; expected at most %u (the "
+                       "launch sizes an .extern array)",
+                       f->pub.shared_bytes, f->name, VM_MOST_STATIC_SHARED);
+}
+
 static bool finish_entries(ptx_loader *L) {
     vm_module *m = L->m;
     m->entries = EV_NEW_ARRAY(L->arena, uint32_t, m->func_count + 1);
@@ -367,6 +376,8 @@ static bool finish_entries(ptx_loader *L) {
             f->shared_span = all;
         if (f->shared_span > most)
             most = f->shared_span;
+        if (f->pub.shared_bytes > VM_MOST_STATIC_SHARED)
+            return fail_shared(L, f);
         m->entries[m->entry_count++] = i;
     }
     m->dynamic_base = most ? ((most + 127) & ~127u) + PTX_SHARED_GAP : 0;

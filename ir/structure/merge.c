@@ -11,7 +11,7 @@
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
 
-enum { SHARED_SPACE = 3, MOST_LOOKS = 256, FARTHEST = 1 << 20 };
+enum { MOST_LOOKS = 256, FARTHEST = 1 << 20 };
 
 typedef struct access {
     uint32_t insn;
@@ -46,7 +46,7 @@ static LLVMValueRef root_of(LLVMValueRef pointer) {
 
 static bool is_shared_array(LLVMValueRef root) {
     return LLVMIsAGlobalVariable(root) &&
-           LLVMGetPointerAddressSpace(LLVMTypeOf(root)) == SHARED_SPACE;
+           LLVMGetPointerAddressSpace(LLVMTypeOf(root)) == IR_SHARED_SPACE;
 }
 
 /* Whether two addresses are never the same, by what they begin at. */

@@ -14,7 +14,7 @@
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/Target.h>
 
-enum { SHARED_SPACE = 3, DEEPEST = 12, MOST_ACCESSES = 512, MOST_BYTES = 48 * 1024, MOST_PAD = 16 };
+enum { DEEPEST = 12, MOST_ACCESSES = 512, MOST_PAD = 16 };
 
 typedef struct pitching {
     ir_structure *s;
@@ -41,7 +41,7 @@ static ev_status find_array(pitching *p, ev_error *err) {
         return ev_fail(err, EV_BAD, "\"anchor\" is no shared array, like \"s0\"");
     LLVMModuleRef module = p->s->base->module;
     for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
-        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE &&
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == IR_SHARED_SPACE &&
             number++ == p->edit->anchor.number) {
             p->array = g;
             return EV_OK;
@@ -200,15 +200,10 @@ static ev_status check_accesses(const pitching *p, ev_error *err) {
 }
 
 static ev_status check_size(const pitching *p, ev_error *err) {
-    uint64_t bytes = bytes_after(p);
-    LLVMModuleRef module = p->s->base->module;
-    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
-        if (g != p->array && LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
-            bytes += LLVMABISizeOfType(p->layout, LLVMGlobalGetValueType(g));
-    }
-    if (bytes > MOST_BYTES)
+    uint64_t bytes = bytes_after(p) + ir_shared_bytes(p->s->base->module, p->array);
+    if (bytes > IR_MOST_SHARED)
         return ev_fail(err, EV_BAD, "the arrays take %llu bytes of shared memory, more than %d",
-                       (unsigned long long)bytes, MOST_BYTES);
+                       (unsigned long long)bytes, IR_MOST_SHARED);
     return EV_OK;
 }
 
@@ -306,7 +301,7 @@ static void write_access(const pitching *p, LLVMValueRef access) {
 /* A shared array with a type of its own; the builders of LLVM put it last. */
 static LLVMValueRef make_array(const pitching *p, LLVMTypeRef type, LLVMValueRef like) {
     LLVMValueRef made =
-        LLVMAddGlobalInAddressSpace(p->s->base->module, type, "evoke_shared", SHARED_SPACE);
+        LLVMAddGlobalInAddressSpace(p->s->base->module, type, "evoke_shared", IR_SHARED_SPACE);
     LLVMSetInitializer(made, LLVMGetUndef(type));
     LLVMSetLinkage(made, LLVMInternalLinkage);
     LLVMSetAlignment(made, LLVMGetAlignment(like));
@@ -328,7 +323,7 @@ static void make_arrays(pitching *p) {
     while (g != last) {
         LLVMValueRef behind = LLVMGetNextGlobal(g);
         bool is_last = behind == last;
-        if (LLVMGetPointerAddressSpace(LLVMTypeOf(behind)) == SHARED_SPACE &&
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(behind)) == IR_SHARED_SPACE &&
             !LLVMIsDeclaration(behind))
             replace_array(behind, make_array(p, LLVMGlobalGetValueType(behind), behind));
         else

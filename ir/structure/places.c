@@ -17,8 +17,6 @@
 #define MOST_INSNS 4000 /* of a kernel whose body a drawn edit writes several times */
 #define MOST_ALIKE 3    /* refusals for one reason in a row, which then holds for the kernel */
 
-enum { SHARED_SPACE = 3 };
-
 typedef struct anchor_list {
     ir_anchor items[MOST_ANCHORS];
     size_t count;
@@ -77,7 +75,7 @@ static void add_arguments(const ir_flow *flow, ir_edit_kind kind, anchor_list *o
 static void add_arrays(LLVMModuleRef module, anchor_list *out) {
     uint32_t number = 0;
     for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
-        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == IR_SHARED_SPACE)
             add(out, (ir_anchor){.kind = IR_ANCHOR_SHARED, .number = number++});
     }
 }

@@ -142,10 +142,32 @@ static ev_status check_size(const ir_structure *s, const ir_edit *edit, ev_error
     return EV_OK;
 }
 
+uint64_t ir_shared_bytes(LLVMModuleRef module, LLVMValueRef without) {
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(module);
+    uint64_t bytes = 0;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
+        if (g != without && LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == IR_SHARED_SPACE &&
+            LLVMGetFirstUse(g))
+            bytes += LLVMABISizeOfType(layout, LLVMGlobalGetValueType(g));
+    }
+    return bytes;
+}
+
+/* Refuses copies of shared arrays and tiles that the assembler would not take together. */
+static ev_status check_shared(const ir_structure *s, ev_error *err) {
+    uint64_t bytes = ir_shared_bytes(s->base->module, NULL);
+    if (bytes > IR_MOST_SHARED)
+        return ev_fail(err, EV_BAD,
+                       "the arrays would take %llu bytes of static shared memory, more than %d",
+                       (unsigned long long)bytes, IR_MOST_SHARED);
+    return EV_OK;
+}
+
 ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
     EV_TRY(check_size(s, edit, err));
     EV_TRY(dispatch(s, edit, err));
-    return check(s, err);
+    EV_TRY(check(s, err));
+    return check_shared(s, err);
 }
 
 /* ---- step by step ---- */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_TILE = 64, MOST_ROUNDS = 64, MOST_SHARED = 48 * 1024 };
+enum { MOST_TILE = 64, MOST_ROUNDS = 64 };
 
 /* ---- boxes ------------------------------------------------------------------------------------
  */
@@ -189,22 +189,16 @@ static ev_status list_loads(ir_staging *g, const ir_edit *edit, ev_error *err) {
  */
 
 static ev_status check_sizes(const ir_staging *g, ev_error *err) {
-    uint64_t bytes = 0, rounds = 0;
-    LLVMModuleRef module = g->s->base->module;
-    for (LLVMValueRef a = LLVMGetFirstGlobal(module); a; a = LLVMGetNextGlobal(a)) {
-        enum { SHARED_SPACE = 3 };
-        if (LLVMGetPointerAddressSpace(LLVMTypeOf(a)) == SHARED_SPACE)
-            bytes += bytes_of(g, LLVMGlobalGetValueType(a));
-    }
+    uint64_t bytes = ir_shared_bytes(g->s->base->module, NULL), rounds = 0;
     for (uint32_t b = 0; b < g->box_count; b++) {
         const ir_box *box = &g->boxes[b];
         bytes += (uint64_t)box->elements / box->axes[0].size * box->pitch * box->members *
                  bytes_of(g, box->type);
         rounds += (uint64_t)(box->elements + g->threads - 1) / g->threads * box->members;
     }
-    if (bytes > MOST_SHARED)
+    if (bytes > IR_MOST_SHARED)
         return ev_fail(err, EV_BAD, "the tile takes %llu bytes of shared memory, more than %d",
-                       (unsigned long long)bytes, MOST_SHARED);
+                       (unsigned long long)bytes, IR_MOST_SHARED);
     if (rounds > MOST_ROUNDS)
         return ev_fail(err, EV_BAD, "a thread would load %llu values for a tile, more than %d",
                        (unsigned long long)rounds, MOST_ROUNDS);

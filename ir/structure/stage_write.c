@@ -276,11 +276,11 @@ static void store_round(const tiling *t, const ir_box *box, const held *from) {
 }
 
 static void allocate(const tiling *t, ir_box *box) {
-    enum { SHARED_SPACE = 3, VECTOR_BYTES = 16 };
+    enum { VECTOR_BYTES = 16 };
     uint64_t count = (uint64_t)box->elements / box->axes[0].size * box->pitch * box->members;
     LLVMTypeRef type = LLVMArrayType2(box->type, count);
     box->storage =
-        LLVMAddGlobalInAddressSpace(t->g->s->base->module, type, "evoke_shared", SHARED_SPACE);
+        LLVMAddGlobalInAddressSpace(t->g->s->base->module, type, "evoke_shared", IR_SHARED_SPACE);
     LLVMSetInitializer(box->storage, LLVMGetUndef(type));
     LLVMSetLinkage(box->storage, LLVMInternalLinkage);
     LLVMSetAlignment(box->storage, VECTOR_BYTES);

@@ -14,6 +14,13 @@ typedef struct ir_structure {
     const launch_plan *plan; /* as the edits so far left it; NULL: not known */
 } ir_structure;
 
+/* Bytes of static shared memory that a block may have (CUDA C++ Programming Guide, compute
+ * capabilities); more has to be sized at the launch. */
+enum { IR_MOST_SHARED = 48 * 1024 };
+
+/* Bytes of the module's shared arrays that are used, but `without`, which may be NULL. */
+uint64_t ir_shared_bytes(LLVMModuleRef module, LLVMValueRef without);
+
 /* Brings a function into early form: normalises what clang or an edit left. */
 ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) EV_CHECKED;
 

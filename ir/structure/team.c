@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-enum { MOST_THREADS = 1024, MOST_LOOPS = 8, SHARED_SPACE = 3, AXES = 3 };
+enum { MOST_THREADS = 1024, MOST_LOOPS = 8, AXES = 3 };
 
 typedef struct teaming {
     ir_structure *s;
@@ -100,7 +100,7 @@ static ev_status check_deeds(const teaming *t, ev_error *err) {
             (void)ir_affine_of_address(t->s->base->module, pointer, &base);
         if (base && LLVMIsAAllocaInst(base))
             return ev_fail(err, EV_BAD, "the kernel has a local array");
-        if (base && LLVMGetPointerAddressSpace(LLVMTypeOf(base)) == SHARED_SPACE)
+        if (base && LLVMGetPointerAddressSpace(LLVMTypeOf(base)) == IR_SHARED_SPACE)
             return ev_fail(err, EV_BAD, "the threads of a block work together");
     }
     return EV_OK;
@@ -295,7 +295,7 @@ static void write_coordinates(teaming *t) {
 static LLVMValueRef new_array(const teaming *t, LLVMTypeRef of, uint32_t writers) {
     LLVMTypeRef type = LLVMArrayType2(of, (uint64_t)t->own * t->rows * writers);
     LLVMValueRef array =
-        LLVMAddGlobalInAddressSpace(t->s->base->module, type, "evoke_team", SHARED_SPACE);
+        LLVMAddGlobalInAddressSpace(t->s->base->module, type, "evoke_team", IR_SHARED_SPACE);
     LLVMSetInitializer(array, LLVMGetUndef(type));
     LLVMSetLinkage(array, LLVMInternalLinkage);
     LLVMSetAlignment(array, 16);
@@ -403,7 +403,7 @@ static void gather(teaming *t, uint32_t loop) {
 
 static bool is_own_store(LLVMValueRef insn) {
     return LLVMIsAStoreInst(insn) &&
-           LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(insn, 1))) == SHARED_SPACE;
+           LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(insn, 1))) == IR_SHARED_SPACE;
 }
 
 /* Lets the first thread of a team alone have the effects outside of the loops. */

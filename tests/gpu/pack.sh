@@ -7,7 +7,8 @@
 # Links evoke and the goldens with archives in build/ (EVOKE_GPU_BUILD names another build folder),
 # and compiles the kernels beforehand: every start for each of the targets below (EVOKE_GPU_TARGETS
 # names others), and for EVOKE_GPU_MACROS (h200 unless told) at every value of its macros, which a
-# search draws. clang-19 in the folder is a script that answers with those.
+# search draws (EVOKE_GPU_VARIED names the tasks, if not all). clang-19 in the folder is a script that
+# answers with those.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source=$PWD
@@ -63,10 +64,11 @@ vary_macros() {
   python3 - "$1" <<'PYTHON'
 import itertools, json, os, shlex, sys
 
+varied = os.environ.get("EVOKE_GPU_VARIED", "").split()
 for line in open(sys.argv[1]):
     words = shlex.split(line)
     folder, source = os.path.split(words[-1])
-    if not source.endswith(".cu"):
+    if not source.endswith(".cu") or varied and os.path.basename(folder) not in varied:
         continue
     with open(os.path.join(folder, "task.json")) as file:
         starts = [s for s in json.load(file)["starts"] if s["source"] == source]

@@ -9,6 +9,9 @@
 
 #include "ir/internal.h"
 
+/* The address space of shared memory (NVPTX back end's usage guide, "Address Spaces"). */
+enum { IR_SHARED_SPACE = 3 };
+
 /* A natural loop. Loops are listed with outer loops first; siblings stand in the order of their
  * headers. */
 typedef struct ir_loop {

@@ -147,10 +147,8 @@ const ir_object *ir_vary_object(const ir_vary *vary, LLVMValueRef pointer) {
     return NULL;
 }
 
-enum { SHARED_SPACE = 3 };
-
 static bool is_shared_array(LLVMValueRef global) {
-    return LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == SHARED_SPACE;
+    return LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == IR_SHARED_SPACE;
 }
 
 static bool escapes(const ir_flow *flow, LLVMValueRef value);

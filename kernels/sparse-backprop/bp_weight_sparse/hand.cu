@@ -14,13 +14,11 @@
 #ifndef COLUMNS
 #define COLUMNS 16
 #endif
-#ifndef DEPTH
-#define DEPTH 16
-#endif
 #ifndef SKIP
 #define SKIP 1
 #endif
 
+#define DEPTH 16 /* pixels of a tile; with 32, two tiles do not fit into static shared memory */
 #define THREADS (32 * WARPS)
 #define BLOCK_COLUMNS (WARPS * COLUMNS)
 #define GROUPS (DEPTH / 4)                         /* of four pixels, in a tile */

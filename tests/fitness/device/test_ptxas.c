@@ -5,10 +5,10 @@
  * emitter's sketch, for sm_75, 80, 89, 90, 100 and 120, as far as this assembler has them. None of
  * the tasks' own texts meets a known fault of ptxas.
  *
- * Without an argument each start and group of candidates is built for one target by turns, and a
- * file of goldens is held for sm_90 and one other. `test_ptxas full` (or EVOKE_PTXAS_FULL=1) does
- * all for all. EVOKE_PTXAS_KEEP names a folder for texts that are refused. Work is shared by as
- * many processes as there are processors. */
+ * Without an argument each start and one group of candidates of five are built for one target by
+ * turns, and a matrix kernel and a file of goldens for sm_90 and one other. `test_ptxas full` (or
+ * EVOKE_PTXAS_FULL=1) does all for all. EVOKE_PTXAS_KEEP names a folder for texts that are refused.
+ * Work is shared by as many processes as there are processors. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/proc.h"
@@ -32,6 +32,7 @@
 #define SEED 20
 #define CANDIDATES 200 /* a task */
 #define GROUPS (CANDIDATES / SAMPLED_GROUP)
+#define SHARE 5  /* one group of so many, unless in full */
 #define BATCH 64 /* goldens in one text */
 #define HASH_SLOTS (1u << 17)
 #define MOST_WORKERS 16
@@ -167,8 +168,12 @@ static void refuse_fault(sweep *s, kind k, const char *ptx, const char *name, in
  * in full, to each. */
 static void check_built(sweep *s, kind k, const char *ptx, const char *name, size_t build,
                         size_t turn) {
-    if (!take(s, k, ptx, name))
+    if (!take(s, k, ptx, name)) {
+        ev_error none = {.text = "the machine does not take it"};
+        if (k == STARTS)
+            refuse(s, k, ptx, name, built_for[build], &none);
         return;
+    }
     refuse_fault(s, k, ptx, name, built_for[build]);
     if (build + 1 < BUILDS) {
         check(s, k, ptx, name, build);
@@ -301,7 +306,8 @@ static void sweep_matrices(sweep *s) {
         tensor_make(i, k);
         if (take(s, MATRICES, ev_str_text(&k->ptx), k->name)) {
             for (size_t t = 0; t < TARGETS; t++) {
-                if (targets[t] >= k->sm)
+                bool is_due = s->full || targets[t] == 90 || i % TARGETS == t;
+                if (is_due && targets[t] >= k->sm)
                     check(s, MATRICES, ev_str_text(&k->ptx), k->name, t);
             }
         }
@@ -426,7 +432,8 @@ static bool sweep_tasks(sweep *s, size_t *at) {
         for (size_t build = 0; build < BUILDS; build++) {
             turn = build;
             for (size_t g = 0; g < GROUPS; g++, turn++) {
-                if ((s->full || turn % BUILDS == 0) && is_turn(at)) {
+                bool is_due = s->full || (turn % BUILDS == 0 && (g + i) % SHARE == 0);
+                if (is_due && is_turn(at)) {
                     sweep_group(s, t, g, build, g / BUILDS);
                     return true;
                 }

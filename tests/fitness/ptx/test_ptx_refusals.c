@@ -70,6 +70,10 @@ static const refusal refusals[] = {
      ".global, .const, .shared, .version, .target, .address_size, .file, .section",
      NULL, 0},
     /* variables */
+    {HEAD ".entry ~k()\n{\n.shared .align 4 .b8 a[32768];\n.shared .align 4 .b8 b[16388];\nret;\n}\n",
+     "found 49156 bytes of static shared memory in 'k'; expected at most 49152 (the launch sizes "
+     "an .extern array)",
+     NULL, 0},
     {HEAD ".global .align ~3 .u32 x;\n", "found '3'; expected a power of two up to 4096", NULL, 0},
     {HEAD ".global ~.q32 x;\n", "found '.q32'; expected a type", NULL, 0},
     {HEAD ".global .u32 x[~-1];\n", "found '-'; expected a number of elements up to 2^28", NULL, 0},

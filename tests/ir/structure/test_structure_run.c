@@ -39,6 +39,7 @@ static const subject subjects[] = {
     {"untold", {"blocks", "1", "1"}, {32, 1, 1}},
     {"branches", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"reduced", {"m", "1", "1"}, {32, 1, 1}},
+    {"roomy", {"m", "1", "1"}, {32, 1, 1}},
     {"phases", {"1", "m", "1"}, {32, 1, 1}},
     {"local_array", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"counted", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
