@@ -70,7 +70,8 @@ static const refusal refusals[] = {
      ".global, .const, .shared, .version, .target, .address_size, .file, .section",
      NULL, 0},
     /* variables */
-    {HEAD ".entry ~k()\n{\n.shared .align 4 .b8 a[32768];\n.shared .align 4 .b8 b[16388];\nret;\n}\n",
+    {HEAD
+     ".entry ~k()\n{\n.shared .align 4 .b8 a[32768];\n.shared .align 4 .b8 b[16388];\nret;\n}\n",
      "found 49156 bytes of static shared memory in 'k'; expected at most 49152 (the launch sizes "
      "an .extern array)",
      NULL, 0},
