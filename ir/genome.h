@@ -121,17 +121,30 @@ void ir_genome_idle_parts(const ir_genome *genome, uint32_t parts[3]);
 /* A copy without local edits in which one structural edit, drawn at random, has another option or
  * form. The genome has a prefix. NULL: that edit has no other, or memory ran out. */
 ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);
-/* The number of structural edits that open: that divide the work or stage tiles, and so make places
- * for other edits, where the rest (turns written out, loads ahead, numbers of threads, copies for
- * some arguments) only finish what is there. */
+/* The number of places that a genome's structural edits open: edits that divide the work or stage
+ * tiles make places for other edits, where the rest (turns written out, loads ahead, numbers of
+ * threads, copies for some arguments) only finish what is there. Edits of one kind at one place
+ * count once. */
 size_t ir_genome_opening_count(const ir_genome *genome);
+/* The first structural edit that opens; SIZE_MAX: there is none. */
+size_t ir_genome_first_opening(const ir_genome *genome);
 /* A hash of the kinds and places of the structural edits that open, in any order: what has it in
  * common differs in options, forms, macros and edits that finish alone. */
 uint64_t ir_genome_outline(const ir_genome *genome);
-/* The next neighbour of a genome: a copy without local edits in which one structural edit has the
- * next option, the one before, or another form of the same option. All steps of options come before
- * the forms. *at counts what was tried, from 0. NULL: no neighbour is left, or memory ran out. */
+/* The same with the product of the options at each place: what has it in common also divides the
+ * work into as many parts, in one edit or in several. */
+uint64_t ir_genome_extent(const ir_genome *genome);
+/* The next neighbour of a genome: a copy without local edits in which the structural edits are in
+ * the usual order, if they are not; or in which one structural edit has the next option that is at
+ * least twice as large, or at most half as large, or another form of the same option. All steps of
+ * options come before the forms. *at counts what was tried, from 0. NULL: no neighbour is left, or
+ * memory ran out. */
 ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at);
+/* A copy without local edits, with the structural edit `at` of `by`, which opens, at its usual
+ * place. It is finished (turns written out, loads ahead, knobs ...) as `genome` is, or as `by` is.
+ * NULL: `genome` opens that place already, or memory ran out. */
+ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t at,
+                            bool finish_as_by);
 /* A copy without local edits in which one structural edit, drawn at random, stands at another place
  * of the prefix, which has two edits at least. NULL: memory ran out. */
 ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng);

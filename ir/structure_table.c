@@ -4,6 +4,7 @@
 #include "ir/ir.h"
 
 #include <assert.h>
+#include <string.h>
 
 #define IR_LIST(...) __VA_ARGS__
 static const ir_structure_row rows[] = {
@@ -161,55 +162,185 @@ ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng) {
     return exchange(genome, at, other);
 }
 
-/* One step from the edit's way: 0 and 1 to the next option and the one before, then to each form.
- * The number of ways: there is none. */
+/* The place in the row of the nearest option that is at least twice the one at `at` (up), or at
+ * most half of it, else of the last one on that side; option_count: there is none. */
+static size_t step_option(const ir_structure_row *row, size_t at, bool up) {
+    int64_t now = row->options[at];
+    size_t found = row->option_count;
+    for (size_t i = up ? at + 1 : at - 1; i < row->option_count; i += up ? 1 : SIZE_MAX) {
+        found = i;
+        if (up ? row->options[i] >= 2 * now : 2 * row->options[i] <= now)
+            break;
+    }
+    return found;
+}
+
+/* One step from the edit's way: 0 and 1 to another option, then to each form. The number of ways:
+ * there is none. */
 static size_t step_way(const ir_edit *edit, size_t step) {
     const ir_structure_row *row = ir_structure_row_of(edit->kind);
     size_t ways = ir_structure_ways(row), forms = row->form_count, way = way_of(row, edit);
-    if (way == ways || (step == 1 && way < forms) || step >= 2 + forms)
+    if (way == ways || step >= 2 + forms)
         return ways;
     if (step >= 2)
         return way / forms * forms + (step - 2);
-    if (step == 1)
-        return way - forms;
-    return way + forms < ways ? way + forms : ways;
+    size_t option = step_option(row, way / forms, step == 0);
+    return option < row->option_count ? option * forms + way % forms : ways;
+}
+
+static ir_phase phase_of(const ir_genome *genome, size_t at) {
+    return ir_structure_row_of(ir_genome_edit_kind(genome, at))->phase;
+}
+
+/* Appends the knobs that hold for any base. */
+static void append_knobs(ir_genome *to, const ir_genome *from) {
+    for (size_t i = ir_genome_prefix_count(from); i < ir_genome_edit_count(from); i++) {
+        if (holds_for_any_base(ir_genome_edit_kind(from, i)))
+            (void)ir_genome_append_from(to, from, i); /* false: the genome has the knob already */
+    }
+}
+
+/* The skeleton with its edits in the usual order. NULL: so they are, or memory ran out. */
+static ir_genome *put_in_order(const ir_genome *genome) {
+    size_t count = ir_genome_prefix_count(genome);
+    bool differs = false;
+    for (size_t i = 1; i < count; i++)
+        differs |= phase_of(genome, i - 1) > phase_of(genome, i);
+    ir_genome *child = differs ? ir_genome_part(genome, 0, 0) : NULL;
+    for (ir_phase phase = 0; child && phase <= IR_PHASE_RELABEL; phase++) {
+        for (size_t i = 0; i < count; i++) {
+            if (phase_of(genome, i) == phase && !ir_genome_append_from(child, genome, i)) {
+                ir_genome_free(child);
+                return NULL;
+            }
+        }
+    }
+    if (child)
+        append_knobs(child, genome);
+    return child;
 }
 
 ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at) {
     size_t count = ir_genome_prefix_count(genome);
-    for (; *at < count * (2 + IR_FORM_COUNT); (*at)++) {
-        const ir_edit *edit = ir_genome_edit(genome, *at % count);
-        size_t way = step_way(edit, *at / count);
+    ir_genome *ordered = *at == 0 ? put_in_order(genome) : NULL;
+    *at += *at == 0;
+    if (ordered)
+        return ordered;
+    for (; *at <= count * (2 + IR_FORM_COUNT); (*at)++) {
+        const ir_edit *edit = ir_genome_edit(genome, (*at - 1) % count);
+        size_t way = step_way(edit, (*at - 1) / count);
         ir_edit other;
         if (way == ir_structure_ways(ir_structure_row_of(edit->kind)) ||
             !make_way(genome, edit, way, &other))
             continue;
-        return exchange(genome, (*at)++ % count, other);
+        return exchange(genome, ((*at)++ - 1) % count, other);
     }
     return NULL;
 }
 
-static bool opens(ir_edit_kind kind) {
+/* ---- what opens ---- */
+
+bool ir_structure_opens(ir_edit_kind kind) {
     ir_phase phase = ir_structure_row_of(kind)->phase;
     return phase == IR_PHASE_DIVIDE || phase == IR_PHASE_STAGE;
+}
+
+/* Whether two structural edits are of one kind and name one place. */
+static bool same_place(const ir_edit *a, const ir_edit *b) {
+    char of_a[IR_ANCHOR_TEXT], of_b[IR_ANCHOR_TEXT];
+    if (a->kind != b->kind)
+        return false;
+    ir_anchor_print(&a->anchor, of_a);
+    ir_anchor_print(&b->anchor, of_b);
+    return strcmp(of_a, of_b) == 0;
+}
+
+/* Whether the edit at `at` opens, and none before it is of its kind at its place. */
+static bool opens_first(const ir_genome *genome, size_t at) {
+    bool first = ir_structure_opens(ir_genome_edit_kind(genome, at));
+    for (size_t i = 0; i < at && first; i++)
+        first = !same_place(ir_genome_edit(genome, i), ir_genome_edit(genome, at));
+    return first;
 }
 
 size_t ir_genome_opening_count(const ir_genome *genome) {
     size_t count = 0;
     for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
-        count += opens(ir_genome_edit_kind(genome, i));
+        count += opens_first(genome, i);
     return count;
 }
 
-uint64_t ir_genome_outline(const ir_genome *genome) {
+size_t ir_genome_first_opening(const ir_genome *genome) {
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
+        if (ir_structure_opens(ir_genome_edit_kind(genome, i)))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* The product of the options at the place of an edit. */
+static int64_t option_at(const ir_genome *genome, const ir_edit *edit) {
+    int64_t product = 1;
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
+        const ir_edit *other = ir_genome_edit(genome, i);
+        if (same_place(other, edit))
+            product *= other->option;
+    }
+    return product;
+}
+
+/* The sum of the tags of the places that a genome opens. */
+static uint64_t sum_places(const ir_genome *genome, bool with_options) {
     uint64_t sum = 0;
     for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
         const ir_edit *edit = ir_genome_edit(genome, i);
-        ir_edit place = {.kind = edit->kind, .anchor = edit->anchor};
-        if (opens(edit->kind) && ir_edit_seal(&place))
-            sum += place.tag;
+        ir_edit place = {.kind = edit->kind, .anchor = edit->anchor, .has_option = with_options};
+        if (!opens_first(genome, i))
+            continue;
+        place.option = with_options ? option_at(genome, edit) : 0;
+        sum += ir_edit_seal(&place) ? place.tag : 0;
     }
     return sum;
+}
+
+uint64_t ir_genome_outline(const ir_genome *genome) {
+    return sum_places(genome, false);
+}
+
+uint64_t ir_genome_extent(const ir_genome *genome) {
+    return sum_places(genome, true);
+}
+
+/* Appends the structural edits of `from` that only finish. */
+static void append_finish(ir_genome *to, const ir_genome *from) {
+    for (size_t i = 0; i < ir_genome_prefix_count(from); i++) {
+        if (!ir_structure_opens(ir_genome_edit_kind(from, i)))
+            (void)ir_genome_append_from(to, from, i); /* false: the genome has the edit already */
+    }
+}
+
+ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t at,
+                            bool finish_as_by) {
+    const ir_edit *edit = ir_genome_edit(by, at);
+    size_t count = ir_genome_prefix_count(genome);
+    for (size_t i = 0; i < count; i++) {
+        if (same_place(ir_genome_edit(genome, i), edit))
+            return NULL;
+    }
+    size_t place = ir_structure_usual_place(genome, edit->kind);
+    ir_genome *child = ir_genome_part(genome, 0, 0);
+    for (size_t i = 0; child && i <= count; i++) {
+        if (i == place)
+            (void)ir_genome_append_from(child, by, at); /* true: the place is new */
+        if (i < count && (!finish_as_by || ir_structure_opens(ir_genome_edit_kind(genome, i))))
+            (void)ir_genome_append_from(child, genome, i);
+    }
+    if (!child)
+        return NULL;
+    if (finish_as_by)
+        append_finish(child, by);
+    append_knobs(child, finish_as_by ? by : genome);
+    return child;
 }
 
 ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng) {

@@ -15,7 +15,7 @@
 #define MOST_ANCHORS 32
 #define MOST_TRIES 8    /* places tried in one draw */
 #define MOST_INSNS 4000 /* of a kernel whose body a drawn edit writes several times */
-#define MOST_ALIKE 3    /* refusals for one reason in a row, which then holds for the kernel */
+#define MOST_REFUSALS 2 /* ways refused at one anchor in one draw */
 
 typedef struct anchor_list {
     ir_anchor items[MOST_ANCHORS];
@@ -298,15 +298,8 @@ static ev_status make_child(const ir_genome *parent, ir_edit edit, ir_genome **o
 /* Refusals of one draw. */
 typedef struct refusals {
     ev_error last;
-    size_t alike; /* the last ones for the same reason */
+    uint32_t at_anchor[MOST_ANCHORS];
 } refusals;
-
-static bool goes_on(refusals *r, const ev_error *why) {
-    bool same = strcmp(r->last.text, why->text) == 0;
-    r->alike = same ? r->alike + 1 : 1;
-    r->last = *why;
-    return r->alike < MOST_ALIKE;
-}
 
 /* Lets `specialise` take what the timed cases have: one of their values, or a divisor of one.
  * False: they have none such. */
@@ -333,13 +326,14 @@ static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_h
     bool *tried = count > 0 ? EV_NEW_ARRAY(d->arena, bool, count) : NULL;
     if (!tried)
         return ev_fail(err, EV_BAD, "%s has no place", ir_edit_name(row->kind));
-    refusals refused = {.alike = 0};
-    bool more = true;
-    for (size_t left = count; left > 0 && tries < MOST_TRIES && more; left--) {
+    refusals refused = {.at_anchor = {0}};
+    for (size_t left = count; left > 0 && tries < MOST_TRIES; left--) {
         size_t at = ev_pcg_below(rng, (uint32_t)count);
         while (tried[at])
             at = (at + 1) % count;
         tried[at] = true;
+        if (refused.at_anchor[at / ways] == MOST_REFUSALS)
+            continue;
         ir_edit edit = {.kind = row->kind, .anchor = anchors->items[at / ways]};
         ir_structure_set_way(row, at % ways, &edit);
         if (!fit_to_cases(d->source, rng, &edit))
@@ -355,7 +349,8 @@ static ev_status draw_way(place_draw *d, const ir_structure_row *row, const ir_h
             return make_child(d->source->genome, edit, out, err);
         if (status != EV_BAD)
             return ev_fail(err, status, "%s", why.text);
-        more = goes_on(&refused, &why);
+        refused.last = why;
+        refused.at_anchor[at / ways]++;
     }
     return ev_fail(err, EV_BAD, "%s applies at no place that was tried: %s",
                    ir_edit_name(row->kind), refused.last.text);

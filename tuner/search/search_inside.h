@@ -57,6 +57,7 @@ typedef struct effort {
 /* The skeletons of one start: variants without local edits that passed, by time, the fastest first.
  * Structural edits are drawn on them alone, as local edits do not outlive a change of structure. */
 typedef struct skeleton_pool {
+    size_t swept;              /* children that have one edit that opens, and no other reason */
     member members[SKELETONS]; /* with references to the genomes */
     size_t count;
     bandit arms;    /* structural edits and the operators on skeletons */

@@ -12,10 +12,14 @@
  * another option of one, one edit less, an edit of another skeleton, another macro; or two parents,
  * which are crossed. It enters the islands like any other child, where local edits are drawn on it.
  *
- * What an option brings depends on the options of the others: four elements a thread in one
- * dimension and two in the other may be faster than two and two, which are slower than two and
- * four. So a part of the children are neighbours: members with one option or form changed, each
- * once.
+ * The kinds of edits that open are swept first, each as often, since a structure of two edits is
+ * found from its parts. What an option brings depends on the options of the others: four elements a
+ * thread in one dimension and two in the other may be faster than two and two, which are slower
+ * than two and four; a tile is best staged behind what divides the work; and a structure pays with
+ * the edits that finish it alone. So two parts of the children are systematic, each drawn once: a
+ * member's neighbours (its edits in the usual order; one option doubled or halved, or another form)
+ * and its extensions (by the edit of a skeleton of one edit, finished as the one or as the other).
+ * Of skeletons that divide the work into as many parts, the fastest alone is kept.
  *
  * LLVM builds a child of the pool only if its fast code at full shape is faster than that of its
  * nearest built ancestor, as it does with local edits; others join the pool with an estimate. The
@@ -25,6 +29,7 @@
  * improvements of the best skeleton's time, and the others by improvements of the start's best
  * time: local edits do not outlive a change of structure, so a new skeleton competes without them
  * at first, and gains them later. */
+#include "ir/structure_table.h"
 #include "tuner/search/search_inside.h"
 
 #include <assert.h>
@@ -38,7 +43,11 @@
 #define FADE 0.98        /* of an effort at each of its children */
 #define OF_A_PREFIX 3    /* most skeletons of one prefix, unless it is empty */
 #define OF_AN_OUTLINE 4  /* most of one outline, the same */
+#define SWEPT 64         /* children of the sweep that come early ... */
+#define SWEEP_EARLY 0.5  /* ... so often is one of them drawn ... */
+#define SWEEP_LATE 0.1   /* ... and one of the rest */
 #define NEIGHBOURS 0.3   /* so often a neighbour is drawn, while there are any */
+#define EXTENDED 0.3     /* so often an extension is drawn of what is left, the same */
 #define REDUCED 0.3    /* so often the fastest is drawn without an edit, while one is left to try */
 #define BY_DEPTH 0.5   /* so often the parent is one of a random depth, shallow ones more often */
 #define NOTHING 0.02   /* relative change of time by an edit that is not worth a place */
@@ -278,9 +287,79 @@ static bool draw_neighbour(search *s, skeleton_pool *p, recipe *r, draft *d, cha
     return false;
 }
 
+/* The bit of an edit of another skeleton, in one of two ways of finishing, in member.extended. */
+static uint64_t extension_bit(const ir_genome *by, size_t at, bool finish_as_by) {
+    ev_sha256 key = ir_genome_edit_key(by, at);
+    uint64_t hash;
+    memcpy(&hash, &key, sizeof hash);
+    return UINT64_C(1) << (2 * (hash % 32) + finish_as_by);
+}
+
+/* The next extension of a member by the edit of a skeleton of depth 1, the fastest first, that is
+ * no known genome; NULL: none is left. */
+static ir_genome *next_extension(const search *s, const skeleton_pool *p, member *m) {
+    uint64_t same_as = 0;
+    for (size_t i = 0; i < 2 * p->count; i++) {
+        const ir_genome *by = p->members[i / 2].genome;
+        size_t at = depth_of(by) == 1 ? ir_genome_first_opening(by) : SIZE_MAX;
+        uint64_t bit = at != SIZE_MAX ? extension_bit(by, at, i % 2 == 1) : 0;
+        if (bit == 0 || (m->extended & bit) != 0)
+            continue;
+        m->extended |= bit;
+        ir_genome *next = ir_genome_extend(m->genome, by, at, i % 2 == 1);
+        if (next && !search_knows(s, next, SEARCH_BY_GENOME, "", &same_as))
+            return next;
+        ir_genome_free(next);
+    }
+    return NULL;
+}
+
+/* Draws an extension of a member, of a faster one more often. */
+static bool draw_extension(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
+                           ev_pcg *rng) {
+    double at = ev_pcg_unit(rng);
+    size_t from = (size_t)(at * at * at * (double)p->count);
+    if (ev_pcg_unit(rng) >= EXTENDED)
+        return false;
+    for (size_t i = 0; i < p->count; i++) {
+        member *m = &p->members[(from + i) % p->count];
+        size_t depth = depth_of(m->genome);
+        bool can_grow = depth > 0 && depth + 1 < SKELETON_DEPTHS;
+        ir_genome *next = can_grow ? next_extension(s, p, m) : NULL;
+        if (!next)
+            continue;
+        recipe_parents(r, m, NULL, parents);
+        recipe_tune(r, next);
+        put_parent(d, m, m);
+        return true;
+    }
+    return false;
+}
+
+/* Draws one edit that opens, each kind as often, on a skeleton of depth 0. */
+static bool draw_sweep(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
+                       ev_pcg *rng) {
+    size_t of[SKELETONS], count = list_members(p, 0, of);
+    if (ev_pcg_unit(rng) >= (p->swept < SWEPT ? SWEEP_EARLY : SWEEP_LATE) || count == 0)
+        return false;
+    p->swept++;
+    const member *first = choose_of(p, of, count, rng);
+    bandit all = arms_for(p, first, rng), arms;
+    for (unsigned arm = 0; arm < ARM_COUNT; arm++)
+        all.open[arm] = all.open[arm] && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT &&
+                        ir_structure_opens((ir_edit_kind)arm);
+    bandit_begin(&arms, all.open, ARM_COUNT, NULL);
+    recipe_parents(r, first, NULL, parents);
+    put_parent(d, first, first);
+    recipe_steps(r, &arms, 1, ALTERNATIVES, rng);
+    put_tabu(r, s);
+    return true;
+}
+
 void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
     skeleton_pool *p = &s->pools[d->start];
-    if (draw_reduced(s, p, r, d, parents, rng) || draw_neighbour(s, p, r, d, parents, rng))
+    if (draw_sweep(s, p, r, d, parents, rng) || draw_reduced(s, p, r, d, parents, rng) ||
+        draw_neighbour(s, p, r, d, parents, rng) || draw_extension(s, p, r, d, parents, rng))
         return;
     const member *first = choose(p, rng), *mate = choose(p, rng);
     bool crosses = ev_pcg_unit(rng) < CROSSED && can_cross(first, mate);
@@ -345,8 +424,9 @@ static void count_member(share *s, size_t at) {
     s->slowest = at; /* they come in order of time */
 }
 
-/* The member of the pool that a newcomer replaces: the one of its base, else the slowest of its
- * prefix, of its outline or of its depth if that has its share; p->count: none. */
+/* The member of the pool that a newcomer replaces: the one of its base, or of its extent at its
+ * macros, else the slowest of its prefix, of its outline or of its depth if that has its share;
+ * p->count: none. */
 static size_t rival(const skeleton_pool *p, const member *m) {
     share prefix = {0}, outline = {0}, depth = {0};
     const ir_genome *genome = m->genome;
@@ -357,6 +437,8 @@ static size_t rival(const skeleton_pool *p, const member *m) {
             return i;
         if (depth_of(other) != deep)
             continue;
+        if (deep > 0 && p->members[i].extent == m->extent && ir_genome_same_macros(other, genome))
+            return i;
         count_member(&depth, i);
         if (ir_genome_same_prefix(other, genome))
             count_member(&prefix, i);
@@ -377,6 +459,7 @@ static bool is_beaten(const skeleton_pool *p, const member *m) {
 
 static void join(skeleton_pool *p, member *m) {
     m->outline = ir_genome_outline(m->genome);
+    m->extent = ir_genome_extent(m->genome);
     if (adds_nothing(p, m) || is_beaten(p, m))
         return;
     drop_larger(p, m);

@@ -346,12 +346,12 @@ static void test_retune_changes_one_edit_of_the_prefix(void **state) {
 static void test_neighbours_are_one_step_away(void **state) {
     (void)state;
     ir_genome *genome = genome_from(json_pack(
-        "{s:s,s:[{s:s,s:s,s:i,s:s},{s:s,s:s,s:i},{s:s,s:s,s:i,s:s},{s:s,s:i}]}", "start", "s",
-        "edits", "kind", "coarsen", "anchor", "y", "option", 2, "form", "far", "kind",
-        "unroll-turns", "anchor", "loop 0", "option", 4, "kind", "specialise", "anchor", "a2",
-        "option", 77, "form", "equal", "kind", "relabel-threads", "option", 16));
+        "{s:s,s:[{s:s,s:s,s:i,s:s},{s:s,s:s,s:i,s:s},{s:s,s:s,s:i},{s:s,s:i}]}", "start", "s",
+        "edits", "kind", "coarsen", "anchor", "y", "option", 2, "form", "far", "kind", "specialise",
+        "anchor", "a2", "option", 77, "form", "equal", "kind", "unroll-turns", "anchor", "loop 0",
+        "option", 4, "kind", "relabel-threads", "option", 16));
     static const char *const steps[] = {
-        "coarsen 3 far",     "unroll-turns 8 ",      "unroll-turns 2 ", "relabel-threads 8 ",
+        "coarsen 4 far",     "unroll-turns 8 ",      "unroll-turns 2 ", "relabel-threads 8 ",
         "coarsen 2 strided", "coarsen 2 neighbours", "coarsen 2 kept"};
     size_t at = 0, count = 0;
     for (ir_genome *next; (next = ir_genome_neighbour(genome, &at)) != NULL; count++) {
@@ -380,6 +380,102 @@ static void test_neighbours_are_one_step_away(void **state) {
     ir_genome_free(genome);
 }
 
+/* Text with ' for ". */
+static ir_genome *genome_of_text(const char *edits) {
+    char copy[512];
+    (void)snprintf(copy, sizeof copy, "%s", edits);
+    for (char *c = copy; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    return genome_from(json_pack("{s:s,s:o}", "start", "s", "edits", json_loads(copy, 0, NULL)));
+}
+
+/* The kinds, anchors and options of a genome's edits. */
+static void list_edits(const ir_genome *genome, char text[256]) {
+    json_t *json = ir_genome_to_json(genome), *edit = NULL;
+    size_t i = 0, length = 0;
+    text[0] = '\0';
+    json_array_foreach(json_object_get(json, "edits"), i, edit) {
+        const char *anchor = json_string_value(json_object_get(edit, "anchor"));
+        length += (size_t)snprintf(text + length, 256 - length, "%s%s %s %d", i > 0 ? ", " : "",
+                                   json_string_value(json_object_get(edit, "kind")),
+                                   anchor ? anchor : "-",
+                                   (int)json_integer_value(json_object_get(edit, "option")));
+    }
+    json_decref(json);
+}
+
+#define Y2 "{'kind':'coarsen','anchor':'y','option':2,'form':'far'}"
+#define X4 "{'kind':'coarsen','anchor':'x','option':4,'form':'far'}"
+#define STAGE "{'kind':'stage','anchor':'loop 0','option':8}"
+#define AHEAD "{'kind':'pipeline-loads','anchor':'loop 0','option':1}"
+#define OUT "{'kind':'unroll-loop','anchor':'loop 0','option':1,'form':'interior'}"
+#define LIMIT "{'kind':'max-registers','option':96}"
+
+/* Edits out of the usual order come into it first. */
+static void test_the_first_neighbour_is_in_order(void **state) {
+    (void)state;
+    char text[256];
+    size_t at = 0;
+    ir_genome *genome = genome_of_text("[" STAGE "," Y2 "," AHEAD "," LIMIT "]");
+    ir_genome *next = ir_genome_neighbour(genome, &at);
+    list_edits(next, text);
+    assert_string_equal(text,
+                        "coarsen y 2, stage loop 0 8, pipeline-loads loop 0 1, max-registers - 96");
+    ir_genome_free(next);
+    next = ir_genome_neighbour(genome, &at);
+    list_edits(next, text);
+    assert_string_equal(
+        text, "stage loop 0 16, coarsen y 2, pipeline-loads loop 0 1, max-registers - 96");
+    ir_genome_free(next);
+    ir_genome_free(genome);
+}
+
+/* An edit of another skeleton comes to its usual place, and what finishes is one's or the other's.
+ */
+static void test_a_skeleton_is_extended_by_another(void **state) {
+    (void)state;
+    static const char *const expected[] = {
+        "stage loop 0 8, coarsen x 4, coarsen y 2, pipeline-loads loop 0 1, max-registers - 96",
+        "stage loop 0 8, coarsen x 4, coarsen y 2, unroll-loop loop 0 1"};
+    char text[256];
+    ir_genome *genome = genome_of_text("[" Y2 "," AHEAD "," LIMIT "]");
+    ir_genome *staged = genome_of_text("[" STAGE "," X4 "," AHEAD "," LIMIT "]");
+    ir_genome *by = genome_of_text("[" OUT "," Y2 "]");
+    assert_int_equal(ir_genome_first_opening(by), 1);
+    assert_int_equal(ir_genome_first_opening(staged), 0);
+    assert_null(ir_genome_extend(genome, by, 1, false)); /* the place is open already */
+    for (int finish_as_by = 0; finish_as_by < 2; finish_as_by++) {
+        ir_genome *child = ir_genome_extend(staged, by, 1, finish_as_by);
+        list_edits(child, text);
+        assert_string_equal(text, expected[finish_as_by]);
+        ir_genome_free(child);
+    }
+    ir_genome_free(by);
+    by = genome_of_text("[" OUT "]");
+    assert_true(ir_genome_first_opening(by) == SIZE_MAX);
+    ir_genome_free(by);
+    ir_genome_free(staged);
+    ir_genome_free(genome);
+}
+
+/* Two edits at one place open one place, and reach as far as one with the product of options. */
+static void test_the_extent_is_the_product_of_options(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "[{'kind':'coarsen','anchor':'y','option':4,'form':'far'}," STAGE "]",
+        "[" Y2 "," STAGE ",{'kind':'coarsen','anchor':'y','option':2,'form':'strided'}," AHEAD "]",
+        "[" Y2 "," STAGE "]", "[" Y2 "," X4 "]"};
+    uint64_t extents[4];
+    for (size_t i = 0; i < 4; i++) {
+        ir_genome *genome = genome_of_text(texts[i]);
+        extents[i] = ir_genome_extent(genome);
+        assert_int_equal(ir_genome_opening_count(genome), 2);
+        ir_genome_free(genome);
+    }
+    assert_true(extents[0] == extents[1]);
+    assert_true(extents[0] != extents[2] && extents[2] != extents[3]);
+}
+
 /* What opens is the outline; options, order and what finishes are not. */
 static void test_the_outline_is_what_opens(void **state) {
     (void)state;
@@ -394,12 +490,7 @@ static void test_the_outline_is_what_opens(void **state) {
     };
     uint64_t outlines[3];
     for (size_t i = 0; i < 3; i++) {
-        char copy[256];
-        (void)snprintf(copy, sizeof copy, "%s", texts[i]);
-        for (char *c = copy; *c != '\0'; c++)
-            *c = *c == '\'' ? '"' : *c;
-        ir_genome *genome =
-            genome_from(json_pack("{s:s,s:o}", "start", "s", "edits", json_loads(copy, 0, NULL)));
+        ir_genome *genome = genome_of_text(texts[i]);
         outlines[i] = ir_genome_outline(genome);
         assert_int_equal(ir_genome_opening_count(genome), 2);
         ir_genome_free(genome);
@@ -460,6 +551,9 @@ int main(void) {
         cmocka_unit_test(test_without_structure_local_edits_go),
         cmocka_unit_test(test_retune_takes_no_value_from_the_table),
         cmocka_unit_test(test_neighbours_are_one_step_away),
+        cmocka_unit_test(test_the_first_neighbour_is_in_order),
+        cmocka_unit_test(test_a_skeleton_is_extended_by_another),
+        cmocka_unit_test(test_the_extent_is_the_product_of_options),
         cmocka_unit_test(test_the_outline_is_what_opens),
         cmocka_unit_test(test_reorder_moves_one_edit_of_the_prefix),
         cmocka_unit_test(test_retune_changes_one_edit_of_the_prefix),

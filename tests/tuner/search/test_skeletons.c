@@ -1,6 +1,7 @@
 /* The pool of skeletons of a search that is fed by hand: structural edits are drawn on skeletons
  * alone, the share of such children follows their gains, and removal of structure drops local
  * edits. */
+#include "ir/structure_table.h"
 #include "tuner/search/draw.h"
 #include "tuner/search/search.h"
 
@@ -37,12 +38,16 @@ typedef struct fed {
     uint64_t structure, local; /* children drawn with a structural step, and others */
 } fed;
 
-static void begin(fed *f, size_t structural_sites) {
-    *f = (fed){.start = {.start = &textbook,
-                         .sites = {[IR_EDIT_SINK] = 9, [IR_EDIT_COARSEN] = structural_sites}}};
+static void begin_with(fed *f) {
     const search_settings settings = {
         .starts = &f->start, .start_count = 1, .seed = 5, .evaluations = 2000};
     assert_int_equal(search_new(&settings, &f->s, NULL), EV_OK);
+}
+
+static void begin(fed *f, size_t structural_sites) {
+    *f = (fed){.start = {.start = &textbook,
+                         .sites = {[IR_EDIT_SINK] = 9, [IR_EDIT_COARSEN] = structural_sites}}};
+    begin_with(f);
 }
 
 static bool is_structural(const recipe *r) {
@@ -100,11 +105,15 @@ static bool feed(fed *f, ir_genome *genome, const char *operators, double ns) {
     return structural;
 }
 
-static void open_search(fed *f, size_t structural_sites) {
-    begin(f, structural_sites);
+static void feed_starts(fed *f) {
     (void)feed(f, genome_of(0, -1), "start", 1000);
     (void)feed(f, genome_of(0, -1), "start", 1000);
     f->structure = f->local = 0;
+}
+
+static void open_search(fed *f, size_t structural_sites) {
+    begin(f, structural_sites);
+    feed_starts(f);
 }
 
 /* How often a structural edit is the first that is drawn on the one skeleton of the pool, while all
@@ -308,9 +317,9 @@ static void test_what_does_not_join_replaces_nothing(void **state) {
     open_search(&f, 30);
     for (int i = 0; i < 4; i++) /* the share of an outline */
         (void)feed(&f, skeleton_of(false, 2 + i, 0), "coarsen-threads", 100 + 10 * i);
-    (void)feed(&f, skeleton_of(false, 9, 12), "coarsen-threads", 900);
+    (void)feed(&f, skeleton_of(true, 9, 0), "coarsen-threads", 900);
     (void)feed(&f, skeleton_of(false, 9, 0), "coarsen-threads", 905);
-    assert_true(count_parents(&f, false, 2) > 0);
+    assert_true(count_parents(&f, true, 2) > 0);
     search_free(f.s);
 }
 
@@ -355,7 +364,7 @@ static void test_neighbours_are_tried_once(void **state) {
     static const struct {
         int option;
         const char *form;
-    } steps[] = {{5, "strided"}, {3, "strided"}, {4, "neighbours"}, {4, "far"}, {4, "kept"}};
+    } steps[] = {{8, "strided"}, {2, "strided"}, {4, "neighbours"}, {4, "far"}, {4, "kept"}};
     size_t seen[5] = {0}, tuned = 0;
     for (int i = 0; i < 300; i++) {
         recipe r;
@@ -377,6 +386,73 @@ static void test_neighbours_are_tried_once(void **state) {
     assert_int_equal(tuned, 5);
     for (size_t k = 0; k < 5; k++)
         assert_int_equal(seen[k], 1);
+    search_free(f.s);
+}
+
+/* ---- extensions, and the sweep ---- */
+
+/* The next child fails. */
+static void fail_child(fed *f) {
+    child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
+    search_verdict v;
+    assert_int_equal(search_commit(f->s, &failed, &v, NULL), EV_OK);
+}
+
+/* Two skeletons of one edit each are joined once, by whichever is extended. */
+static void test_skeletons_are_extended_by_each_other(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
+    (void)feed(&f, skeleton_of(false, 8, 0), "coarsen-threads", 600);
+    size_t joined = 0;
+    for (int i = 0; i < 300; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+        const ir_genome *parent = r.parents[0];
+        joined += r.tuned && ir_genome_prefix_count(parent) == 2 &&
+                  ir_genome_edit_kind(parent, 0) != ir_genome_edit_kind(parent, 1);
+        recipe_free(&r);
+        fail_child(&f);
+    }
+    assert_int_equal(joined, 4); /* in either order, finished as either */
+    search_free(f.s);
+}
+
+/* Of two skeletons that divide the work into as many parts, in one edit or in two, one stays. */
+static void test_an_extent_has_one_place(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    (void)feed(&f, skeleton_of(false, 8, 0), "coarsen-threads", 500);
+    (void)feed(&f, skeleton_of(false, 2, 4), "coarsen-threads", 510);
+    assert_int_equal(count_parents(&f, false, 2), 0);
+    search_free(f.s);
+}
+
+/* All kinds of edits that open come early, however many places each has. */
+static void test_edits_that_open_are_swept(void **state) {
+    (void)state;
+    fed f = {.start = {.start = &textbook,
+                       .sites = {[IR_EDIT_SINK] = 9,
+                                 [IR_EDIT_UNROLL_TURNS] = 90,
+                                 [IR_EDIT_COARSEN] = 900,
+                                 [IR_EDIT_COARSEN_THREADS] = 90,
+                                 [IR_EDIT_STAGE] = 1}}};
+    size_t drawn[ARM_COUNT] = {0};
+    begin_with(&f);
+    feed_starts(&f);
+    for (int i = 0; i < 1500; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+        if (r.step_count == 1 && r.parent_count == 1 && ir_genome_prefix_count(r.parents[0]) == 0)
+            drawn[r.steps[0].arms[0]]++;
+        recipe_free(&r);
+        fail_child(&f);
+    }
+    assert_true(drawn[IR_EDIT_STAGE] >= 5 && drawn[IR_EDIT_COARSEN_THREADS] >= 5);
+    assert_true(drawn[IR_EDIT_COARSEN] <
+                2 * (drawn[IR_EDIT_STAGE] + drawn[IR_EDIT_COARSEN_THREADS]));
     search_free(f.s);
 }
 
@@ -669,6 +745,9 @@ int main(void) {
         cmocka_unit_test(test_an_estimated_skeleton_joins_the_pool),
         cmocka_unit_test(test_an_outline_has_a_share_of_the_pool),
         cmocka_unit_test(test_an_edit_that_only_finishes_has_to_gain),
+        cmocka_unit_test(test_skeletons_are_extended_by_each_other),
+        cmocka_unit_test(test_an_extent_has_one_place),
+        cmocka_unit_test(test_edits_that_open_are_swept),
         cmocka_unit_test(test_neighbours_are_tried_once),
         cmocka_unit_test(test_an_edit_that_does_nothing_makes_no_skeleton),
         cmocka_unit_test(test_each_depth_has_a_share_of_the_pool),
