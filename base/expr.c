@@ -198,7 +198,7 @@ static ev_status read_number(reader *r, expr_value *out) {
             return fail_at(r, start, "the number does not fit in 64 bits");
         *out = expr_of_whole(value);
     } else {
-        double value = strtod(start, &end);
+        double value = ev_text_real(start, &end);
         if (!isfinite(value))
             return fail_at(r, start, "the number is not finite");
         *out = expr_of_real(value);

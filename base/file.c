@@ -176,22 +176,46 @@ static ev_status temporary_fill(int file, const char *path, const void *data, si
     return EV_OK;
 }
 
-ev_status ev_file_write(const char *path, const void *data, size_t bytes, ev_error *err) {
-    static const char cure[] = "; name a file in a folder that exists and may be written";
-    if (ev_path_is_dir(path))
-        return ev_fail(err, EV_BAD, "cannot write %s: it is a folder; name a file", path);
+static const char WRITE_CURE[] = "; name a file in a folder that exists and may be written";
+
+/* Writes a new file and gives it the name. */
+static ev_status write_renamed(const char *path, const void *data, size_t bytes, ev_error *err) {
     char *name = NULL;
     int file = temporary_open(path, &name);
     if (file < 0)
-        return fail_path(err, "cannot write", path, cure);
+        return fail_path(err, "cannot write", path, WRITE_CURE);
     ev_status status = temporary_fill(file, path, data, bytes, err);
     if (status == EV_OK && rename(name, path) != 0)
-        status = fail_path(err, "cannot write", path, cure);
+        status = fail_path(err, "cannot write", path, WRITE_CURE);
     if (status == EV_OK)
         status = folder_sync(path, err);
     else
         (void)unlink(name);
     free(name);
+    return status;
+}
+
+/* Writes to a device, a pipe or a socket, which no file may replace: /dev/null, /dev/stdout. */
+static ev_status write_special(const char *path, const void *data, size_t bytes, ev_error *err) {
+    int file = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (file < 0)
+        return fail_path(err, "cannot write", path, WRITE_CURE);
+    ev_status status =
+        write_all(file, data, bytes) ? EV_OK : ev_fail_errno(err, "cannot write", path);
+    if (close(file) != 0 && status == EV_OK)
+        status = ev_fail_errno(err, "cannot write", path);
+    return status;
+}
+
+ev_status ev_file_write(const char *path, const void *data, size_t bytes, ev_error *err) {
+    struct stat at;
+    if (ev_path_is_dir(path))
+        return ev_fail(err, EV_BAD, "cannot write %s: it is a folder; name a file", path);
+    if (stat(path, &at) == 0 && !S_ISREG(at.st_mode))
+        return write_special(path, data, bytes, err);
+    char *behind = realpath(path, NULL); /* a link stays, and the file behind it is replaced */
+    ev_status status = write_renamed(behind != NULL ? behind : path, data, bytes, err);
+    free(behind);
     return status;
 }
 

@@ -16,9 +16,11 @@ ev_status ev_file_read(const char *path, char **data, size_t *bytes, ev_error *e
 ev_status ev_file_read_regular(const char *path, size_t most, char **data, size_t *bytes,
                                ev_error *err) EV_CHECKED;
 
-/* Writes to a temporary file beside `path`, calls fsync and renames. EV_BAD: the folder is missing
- * or not writable, since the user named it. EV_INFRA: the disk is full, or fsync failed; main
- * ignores SIGXFSZ, so a limit on file sizes ends here, too. A failure leaves no temporary file. */
+/* Writes to a temporary file beside `path`, calls fsync and renames. Of a link, the file behind the
+ * link is replaced; to a device, a pipe or a socket, the bytes are written as they are. EV_BAD: the
+ * folder is missing or not writable, since the user named it. EV_INFRA: the disk is full, or fsync
+ * failed; main ignores SIGXFSZ, so a limit on file sizes ends here, too. A failure leaves no
+ * temporary file. */
 ev_status ev_file_write(const char *path, const void *data, size_t bytes, ev_error *err) EV_CHECKED;
 
 ev_status ev_dir_make(const char *path,

@@ -1,6 +1,7 @@
 /* The string builder: grows by doubling; after a failure every append does nothing. */
 #include "base/str.h"
 
+#include <locale.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,4 +152,13 @@ const char *ev_text_u32(const char *at, const char *prefix, uint32_t *out) {
         return NULL;
     *out = (uint32_t)value;
     return end;
+}
+
+double ev_text_real(const char *text, char **end) {
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* in glibc: a constant, no memory */
+    if (c == (locale_t)0)
+        return strtod(text, end);
+    double value = strtod_l(text, end, c);
+    freelocale(c);
+    return value;
 }

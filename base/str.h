@@ -41,4 +41,7 @@ int ev_text_distance(const char *a, const char *b);
  * stays. */
 const char *ev_text_u32(const char *at, const char *prefix, uint32_t *out);
 
+/* strtod with a point in every locale, for programs that call setlocale. */
+double ev_text_real(const char *text, char **end);
+
 #endif

@@ -78,6 +78,10 @@ static json_t *case_json(const bundle_case *c) {
     }
     if (c->baseline_ns > 0)
         (void)json_object_set_new(object, "baseline_ns", json_real(c->baseline_ns));
+    if (c->baseline_low_ns > 0) {
+        (void)json_object_set_new(object, "baseline_low_ns", json_real(c->baseline_low_ns));
+        (void)json_object_set_new(object, "baseline_high_ns", json_real(c->baseline_high_ns));
+    }
     if (c->error >= 0)
         (void)json_object_set_new(object, "error", json_real(c->error));
     return object;

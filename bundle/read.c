@@ -107,6 +107,16 @@ static ev_status check_times(const reading *r, const json_t *object, const char 
     if (get(object, "baseline_ns") != NULL && !(c->baseline_ns > 0))
         return ev_json_fail(r->doc, reading_join(r, where, "baseline_ns"), r->err,
                             "a time is above 0");
+    bool has_low = get(object, "baseline_low_ns") != NULL;
+    bool has_high = get(object, "baseline_high_ns") != NULL;
+    bool is_ordered = c->baseline_low_ns > 0 && c->baseline_low_ns <= c->baseline_ns &&
+                      c->baseline_ns <= c->baseline_high_ns;
+    if ((has_low || has_high) && !(has_low && has_high && is_ordered))
+        return ev_json_fail(
+            r->doc, where, r->err,
+            "0 < baseline_low_ns <= baseline_ns <= baseline_high_ns must hold, with "
+            "both ends or none; it has %g, %g and %g",
+            c->baseline_low_ns, c->baseline_ns, c->baseline_high_ns);
     if (get(object, "error") != NULL && c->error < 0)
         return ev_json_fail(r->doc, reading_join(r, where, "error"), r->err,
                             "an error is not below 0");
@@ -122,6 +132,8 @@ static ev_status read_case(const reading *r, const json_t *object, const char *w
     out->low_ns = ev_json_number(object, "low_ns", 0);
     out->high_ns = ev_json_number(object, "high_ns", 0);
     out->baseline_ns = ev_json_number(object, "baseline_ns", 0);
+    out->baseline_low_ns = ev_json_number(object, "baseline_low_ns", 0);
+    out->baseline_high_ns = ev_json_number(object, "baseline_high_ns", 0);
     out->error = ev_json_number(object, "error", -1);
     EV_TRY(check_times(r, object, where, out));
     return read_numbers(r, get(object, "shape"), reading_join(r, where, "shape"), &out->shape,

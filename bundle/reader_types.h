@@ -34,9 +34,10 @@ typedef struct bundle_case {
     const char *name, *split;
     const bundle_number *shape;
     size_t shape_count;
-    double ns, low_ns, high_ns; /* 0: not timed */
-    double baseline_ns;         /* 0: not known */
-    double error;               /* relative L2; negative: the records do not say */
+    double ns, low_ns, high_ns;               /* 0: not timed */
+    double baseline_ns;                       /* 0: not known */
+    double error;                             /* relative L2; negative: the records do not say */
+    double baseline_low_ns, baseline_high_ns; /* interval of 95 %; 0: not known */
 } bundle_case;
 
 /* A time in ns with its 95 % interval. All three are equal for modelled times. ns 0: not timed. */

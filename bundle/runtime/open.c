@@ -293,3 +293,51 @@ evoke_status evoke_bundle_elements(const evoke_bundle *b, const char *kernel, si
         status = count_elements(k, index, shape, out, runtime_error(error));
     return runtime_status(status);
 }
+
+static size_t count_buffers(const bundle_kernel *k) {
+    size_t count = 0;
+    for (size_t i = 0; i < k->argument_count; i++)
+        count += kind_of(&k->arguments[i]) != EVOKE_SCALAR;
+    return count;
+}
+
+static ev_status describe_buffer(const bundle_kernel *k, size_t index, const evoke_shape *shape,
+                                 evoke_argument *argument, evoke_buffer *buffer, ev_error *err) {
+    uint64_t elements = 0;
+    EV_TRY(describe(&k->arguments[index], argument, err));
+    EV_TRY(count_elements(k, index, shape, &elements, err));
+    *buffer = (evoke_buffer){0, elements * argument->element_bytes};
+    return EV_OK;
+}
+
+static ev_status describe_buffers(const bundle_kernel *k, const evoke_shape *shape, size_t room,
+                                  evoke_argument *arguments, evoke_buffer *buffers, size_t *count,
+                                  ev_error *err) {
+    evoke_argument found[RUNTIME_ARGUMENTS];
+    evoke_buffer sized[RUNTIME_ARGUMENTS];
+    size_t need = count_buffers(k), next = 0;
+    if (need > room)
+        return ev_fail(err, EV_BAD, "%s takes %zu buffers, and there is room for %zu", k->name,
+                       need, room);
+    for (size_t i = 0; i < k->argument_count; i++) {
+        if (kind_of(&k->arguments[i]) == EVOKE_SCALAR)
+            continue;
+        EV_TRY(describe_buffer(k, i, shape, &found[next], &sized[next], err));
+        next++;
+    }
+    if (arguments != NULL)
+        memcpy(arguments, found, need * sizeof *found);
+    memcpy(buffers, sized, need * sizeof *sized);
+    *count = need;
+    return EV_OK;
+}
+
+evoke_status evoke_bundle_buffers(const evoke_bundle *b, const char *kernel,
+                                  const evoke_shape *shape, size_t room, evoke_argument *arguments,
+                                  evoke_buffer *buffers, size_t *count, evoke_error *error) {
+    const bundle_kernel *k = NULL;
+    ev_status status = find_kernel(b, kernel, &k, runtime_error(error));
+    if (status == EV_OK)
+        status = describe_buffers(k, shape, room, arguments, buffers, count, runtime_error(error));
+    return runtime_status(status);
+}

@@ -1,8 +1,8 @@
-"""The scheduler of examples/scheduler/ in Python, by ctypes and without a build: opens a bundle, resolves the
-layers of a ResNet-18's backward pass and of an LSTM for the GPU at hand, launches each, and compares it
-with its baseline.
+"""The scheduler of examples/scheduler/ in Python, by ctypes and without a build: opens a bundle and, for each
+layer of a file, launches what the bundle has for the GPU at hand and the layer's shape, and compares the
+outputs with the baseline's.
 
-    python3 scheduler.py net.tar
+    python3 scheduler.py net.tar layers.txt
 
 libevoke-bundle.so.0 and libcuda.so.1 are found by the loader (LD_LIBRARY_PATH). With no GPU,
 LD_LIBRARY_PATH=build/standin:build/lib runs it on the stand-in for the driver.
@@ -15,8 +15,9 @@ import sys
 evoke = c.CDLL("libevoke-bundle.so.0")
 cuda = c.CDLL("libcuda.so.1")
 
-IN, OUT, INOUT, SCALAR = range(4)  # evoke_argument_kind
-BASELINE = 4  # EVOKE_BASELINE
+IN = 0  # EVOKE_IN of evoke_argument_kind
+ALIGNED, BASELINE = 2, 4  # EVOKE_ALIGNED, EVOKE_BASELINE
+MOST = 16  # numbers of a shape, and buffers of a kernel
 
 
 class Error(c.Structure):
@@ -58,11 +59,6 @@ def must(status):
         sys.exit("error %d: %s" % (status, error.text.decode()))
 
 
-def shape_of(**numbers):
-    items = (Number * len(numbers))(*[Number(k.encode(), v) for k, v in numbers.items()])
-    return Shape(items, len(numbers))
-
-
 def contents(argument, count):
     """Numbers between -0.5 and 0.5 with zeros among them; indices for kernels that take some."""
     if argument.type == b"f32":
@@ -70,73 +66,61 @@ def contents(argument, count):
     return array.array("i", range(count))
 
 
-class Work:
-    """The buffers of a kernel at a shape."""
-
-    def __init__(self, bundle, kernel, shape):
-        arguments = c.c_size_t()
-        self.shape, self.buffers, self.outputs = shape, [], []
-        must(evoke.evoke_bundle_argument_count(bundle, kernel, c.byref(arguments), c.byref(error)))
-        for i in range(arguments.value):
-            argument, count, address = Argument(), c.c_uint64(), c.c_uint64()
-            must(evoke.evoke_bundle_argument(bundle, kernel, c.c_size_t(i), c.byref(argument), c.byref(error)))
-            must(evoke.evoke_bundle_elements(bundle, kernel, c.c_size_t(i), c.byref(shape), c.byref(count),
-                                             c.byref(error)))
-            if argument.kind == SCALAR:
-                continue
-            data = contents(argument, count.value).tobytes()
-            must(cuda.cuMemAlloc_v2(c.byref(address), c.c_size_t(len(data))))
-            must(cuda.cuMemcpyHtoD_v2(address, data, c.c_size_t(len(data))))
-            self.buffers.append(Buffer(address.value, len(data)))
-            if argument.kind != IN:
-                self.outputs.append(self.buffers[-1])
-
-    def run(self, choice):
-        every = (Buffer * len(self.buffers))(*self.buffers)
-        must(evoke.evoke_variant_launch(c.c_void_p(choice.variant), c.byref(self.shape), every,
-                                        c.c_size_t(len(every)), None, c.byref(error)))
-        out = array.array("f")
-        for buffer in self.outputs:
+def run(bundle, kernel, variant, shape):
+    """Launches a variant on buffers of its own. The outputs, one behind the other."""
+    arguments, buffers, count = (Argument * MOST)(), (Buffer * MOST)(), c.c_size_t()
+    must(evoke.evoke_bundle_buffers(bundle, kernel, c.byref(shape), c.c_size_t(MOST), arguments, buffers,
+                                    c.byref(count), c.byref(error)))
+    used = list(zip(arguments, buffers))[:count.value]
+    for argument, buffer in used:
+        address, data = c.c_uint64(), contents(argument, buffer.bytes // 4).tobytes()
+        must(cuda.cuMemAlloc_v2(c.byref(address), c.c_size_t(len(data))))
+        must(cuda.cuMemcpyHtoD_v2(address, data, c.c_size_t(len(data))))
+        buffer.address = address.value
+    must(evoke.evoke_variant_launch(c.c_void_p(variant), c.byref(shape), buffers, count, None, c.byref(error)))
+    out = array.array("f")
+    for argument, buffer in used:
+        if argument.kind != IN:
             host = c.create_string_buffer(buffer.bytes)
             must(cuda.cuMemcpyDtoH_v2(host, c.c_uint64(buffer.address), c.c_size_t(buffer.bytes)))
             out.frombytes(host.raw)
-        return out
-
-    def free(self):
-        for buffer in self.buffers:
-            must(cuda.cuMemFree_v2(c.c_uint64(buffer.address)))
+        must(cuda.cuMemFree_v2(c.c_uint64(buffer.address)))
+    return out
 
 
-def is_right(bundle, kernel, gpu, shape):
+def is_right(bundle, layer, kernel, gpu, shape):
+    """Whether a layer's outputs are the baseline's but for rounding."""
     chosen, baseline = Choice(), Choice()
     text = c.create_string_buffer(400)
-    for flags, choice in ((0, chosen), (BASELINE, baseline)):
+    for flags, choice in ((ALIGNED, chosen), (BASELINE, baseline)):
         must(evoke.evoke_bundle_resolve(bundle, kernel, c.byref(gpu), c.byref(shape), c.c_uint(flags),
                                         c.byref(choice), c.byref(error)))
-    work = Work(bundle, kernel, shape)
-    got, want = work.run(chosen), work.run(baseline)
-    work.free()
-    print(evoke.evoke_bundle_explain(c.byref(chosen), text, c.c_size_t(len(text))).decode())
-    wrong = math.fsum((a - b) ** 2 for a, b in zip(got, want))
-    return math.sqrt(wrong / math.fsum(b * b for b in want)) < 1e-5
+    evoke.evoke_bundle_explain(c.byref(chosen), text, c.c_size_t(len(text)))
+    print("%s: %s" % (layer.decode(), text.value.decode()))
+    got, want = (run(bundle, kernel, choice.variant, shape) for choice in (chosen, baseline))
+    wrong, every = math.fsum((a - b) ** 2 for a, b in zip(got, want)), math.fsum(b * b for b in want)
+    return every > 0 and math.sqrt(wrong / every) < 1e-5
 
 
-def main(path):
+def main(path, layers):
     bundle, context, gpu = c.c_void_p(), c.c_void_p(), Gpu()
-    name = c.create_string_buffer(256)
+    numbers, shape, name = (Number * MOST)(), Shape(), c.create_string_buffer(256)
     must(cuda.cuInit(0))
     must(cuda.cuDevicePrimaryCtxRetain(c.byref(context), 0))
     must(cuda.cuCtxSetCurrent(context))
     must(evoke.evoke_bundle_open(path.encode(), c.byref(bundle), c.byref(error)))
     must(evoke.evoke_gpu_current(c.byref(gpu), name, c.byref(error)))
-    layers = [(b"bp_data_masked", shape_of(images=1, side=side, cin=maps, cout=maps, taps=9, density=0.5))
-              for side, maps in ((56, 64), (28, 128), (14, 256), (7, 512))]
-    layers.append((b"sd_lstm_fp", shape_of(B=20, H=650, k=325, x_sigma=1, g_sigma=1)))
-    right = sum(is_right(bundle, kernel, gpu, shape) for kernel, shape in layers)
+    rights = []
+    with open(layers, "rb") as lines:
+        for line in lines:
+            layer, kernel, text = line.split(maxsplit=2)
+            text = c.create_string_buffer(text)  # the shape's names stay in it
+            must(evoke.evoke_shape_read(text, numbers, c.c_size_t(MOST), c.byref(shape), c.byref(error)))
+            rights.append(is_right(bundle, layer, kernel, gpu, shape))
     evoke.evoke_bundle_close(bundle)
-    print("all 5 layers are right" if right == 5 else "%d of 5 layers are right" % right)
-    return 0 if right == 5 else 1
+    print("%d of %d layers are right" % (sum(rights), len(rights)))
+    return 0 if rights and all(rights) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

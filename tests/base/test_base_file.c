@@ -322,6 +322,27 @@ static void test_home(void **state) {
     free(home);
 }
 
+/* The super-user could replace them: `--out /dev/null` must not make a file of the device. */
+static void test_devices_and_links_stay(void **state) {
+    (void)state;
+    struct stat at;
+    ev_error err = {0};
+    const char *null = in_scratch("null"), *full = in_scratch("full"), *link = in_scratch("link");
+    assert_int_equal(symlink("/dev/null", null), 0);
+    assert_int_equal(symlink("/dev/full", full), 0);
+    assert_int_equal(ev_file_write(null, "text", 4, &err), EV_OK);
+    assert_true(lstat(null, &at) == 0 && S_ISLNK(at.st_mode));
+    assert_true(stat(null, &at) == 0 && S_ISCHR(at.st_mode));
+    assert_int_equal(ev_file_write(full, "text", 4, &err), EV_INFRA);
+    assert_non_null(strstr(err.text, "No space left"));
+    assert_true(lstat(full, &at) == 0 && S_ISLNK(at.st_mode));
+    assert_int_equal(ev_file_write(in_scratch("behind"), "old", 3, &err), EV_OK);
+    assert_int_equal(symlink("behind", link), 0);
+    assert_int_equal(ev_file_write(link, "new", 3, &err), EV_OK);
+    assert_true(lstat(link, &at) == 0 && S_ISLNK(at.st_mode));
+    check_holds(in_scratch("behind"), "new");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
@@ -336,6 +357,7 @@ int main(void) {
         cmocka_unit_test(test_dir_replace),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_home),
+        cmocka_unit_test(test_devices_and_links_stay), /* leaves files */
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -45,7 +45,7 @@ LIES = [
     ("provenance", "records_sha256", "0" * 63),
     ("resources", "registers", -1), ("resources", "shared_bytes", 2**32), ("resources", "dynamic_shared_bytes", -1),
     ("resources", "local_bytes", -1), ("resources", "max_threads", -1), ("case", "shape", {"n": "64"}),
-    ("case", "error", -1), ("case", "baseline_ns", 0), ("case", "ns", 0), ("provenance", "edits", [None]),
+    ("case", "error", -1), ("case", "baseline_ns", 0), ("case", "baseline_low_ns", 0), ("case", "baseline_high_ns", -1), ("case", "ns", 0), ("provenance", "edits", [None]),
     ("qualified", "verdict", "good"), ("qualified", "time_kind", "guessed"), ("qualified", "verdict", "pass"),
     ("trial", "verdict", "good"), ("trial", "error", -1), ("time", "ns", 0), ("time", "low_ns", -1),
 ]
@@ -105,7 +105,7 @@ def full(manifest):
     variant["gpu"]["sm_mhz"] = 1700.0
     variant["provenance"]["records_sha256"] = "0" * 64
     case = variant["cases"][0]
-    case.update(ns=2.0, low_ns=1.0, high_ns=3.0, baseline_ns=4.0, error=0.0)
+    case.update(ns=2.0, low_ns=1.0, high_ns=3.0, baseline_ns=4.0, baseline_low_ns=3.5, baseline_high_ns=4.5, error=0.0)
     return manifest
 
 

@@ -55,8 +55,9 @@ const char *sample_path(const char *name) {
 
 static const bundle_number small_shape[] = {{"N", false, 64}};
 static const bundle_number large_shape[] = {{"N", false, 4096}};
-static const bundle_case cases[] = {{"small", "search", small_shape, 1, 100, 90, 110, 200, 0},
-                                    {"large", "held-out", large_shape, 1, 100, 90, 110, 300, 0}};
+static const bundle_case cases[] = {
+    {"small", "search", small_shape, 1, 100, 90, 110, 200, 0, 0, 0},
+    {"large", "held-out", large_shape, 1, 100, 90, 110, 300, 0, 0, 0}};
 static const bundle_number macros[] = {{"TILE", false, 64}};
 static const launch_rule rule = {"add", {"ceil_div(N, TILE)", "1", "1"}, {"TILE", "1", "1"}, "0"};
 static const launch_plan plan = {.launches = &rule, .launch_count = 1};

@@ -44,8 +44,8 @@ static const char *retarget(const char *ptx, int sm, char room[4096]) {
 
 static bundle *open_one(const char *name, const one *o) {
     bundle_case cases[2] = {
-        {"small", "search", at_64, 1, o->small, o->small, o->small, 100, 0},
-        {"large", "held-out", at_1024, 1, o->large, o->large, o->large, 100, 0}};
+        {"small", "search", at_64, 1, o->small, o->small, o->small, 100, 0, 0, 0},
+        {"large", "held-out", at_1024, 1, o->large, o->large, o->large, 100, 0, 0, 0}};
     sample s;
     bundle *b = NULL;
     ev_error err = {0};

@@ -40,9 +40,9 @@ static bundle *open_timed(const timed *rows, size_t count) {
         const timed *t = &rows[i];
         bundle_variant v = s.variant;
         both[i][0] =
-            (bundle_case){"small", "search", at_64, 1, t->small, t->small, t->small, 100, 0};
-        both[i][1] =
-            (bundle_case){"large", "held-out", at_1024, 1, t->large, t->large, t->large, 100, 0};
+            (bundle_case){"small", "search", at_64, 1, t->small, t->small, t->small, 100, 0, 0, 0};
+        both[i][1] = (bundle_case){"large",  "held-out", at_1024, 1, t->large, t->large,
+                                   t->large, 100,        0,       0, 0};
         v.cases = both[i];
         v.ptx = t->ptx;
         v.ptx_bytes = strlen(t->ptx);
@@ -214,7 +214,7 @@ static void many_variants_resolve_as_each_alone(void **state) {
             for (int k = 0; k < SHAPES; k++) {
                 double ns = 10.0 * (6 + turn + (int)ev_pcg_below(&rng, 8));
                 shapes[k] = (bundle_number){"N", false, (double)(1 << (2 * k))};
-                cases[i][k] = (bundle_case){"c", "search", &shapes[k], 1, ns, ns, ns, 100, 0};
+                cases[i][k] = (bundle_case){"c", "search", &shapes[k], 1, ns, ns, ns, 100, 0, 0, 0};
                 ratios[i][k] = ns / 100;
             }
         }

@@ -344,6 +344,27 @@ static void check_gpu_name(manifest_check *m, const char *name, const bundle_var
         expect_text(m, "gpu.name", m->v->gpu_name, name);
 }
 
+/* Times by Evoke's own model have neither spread nor clock nor driver; those of a driver that
+ * models its times may. */
+static void check_modelled(manifest_check *m) {
+    const char *mark = strstr(m->v->gpu_name, " (modelled)");
+    json_t *versions = json_loads(m->v->versions, 0, NULL);
+    bool has_driver = json_object_get(versions, "driver") != NULL;
+    json_decref(versions);
+    if (!m->v->modelled || mark != NULL)
+        return;
+    if (has_driver)
+        lie(m, NULL, "provenance.versions has a driver, and the virtual machine has none");
+    for (size_t i = 0; i < m->v->case_count; i++) {
+        const bundle_case *c = &m->v->cases[i];
+        bool is_exact = c->low_ns == c->ns && c->ns == c->high_ns;
+        bool is_base_exact = c->baseline_low_ns == 0 || (c->baseline_low_ns == c->baseline_ns &&
+                                                         c->baseline_ns == c->baseline_high_ns);
+        if (!is_exact || !is_base_exact)
+            lie(m, NULL, "case %s: a modelled time has no spread", c->name);
+    }
+}
+
 /* A GPU without a description is taken on trust. */
 static ev_status check_gpu(manifest_check *m) {
     char id[160];
@@ -354,6 +375,7 @@ static ev_status check_gpu(manifest_check *m) {
         return EV_OK;
     const device_properties *p = device_properties_of(d);
     ev_status status = shipped_set_gpu(m->arena, d, &want, m->err);
+    check_modelled(m);
     if (status == EV_OK && m->v->modelled)
         check_gpu_name(m, p->name, &want);
     if (m->v->modelled && m->v->sm_mhz > 0)

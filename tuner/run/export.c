@@ -215,8 +215,9 @@ static ev_status add_case(export *x, const task_case *from, const score_case *fo
         out->high_ns = found->high_ns;
         out->error = found->error;
     }
-    if (row != NULL)
-        out->baseline_ns = ev_json_number(row, "baseline_ns", 0);
+    out->baseline_ns = ev_json_number(row, "baseline_ns", 0);
+    out->baseline_low_ns = ev_json_number(row, "baseline_low_ns", 0);
+    out->baseline_high_ns = ev_json_number(row, "baseline_high_ns", 0);
     return out->shape != NULL ? EV_OK : fail_memory(x);
 }
 
@@ -274,6 +275,14 @@ static ev_status set_cases(export *x, const task *t, const records_winner *w, co
     return status;
 }
 
+/* Sets the time of an unmodified start, with its interval where the row has one. */
+static void set_time(const json_t *row, const char *ns, const char *low, const char *high,
+                     bundle_case *out) {
+    out->ns = ev_json_number(row, ns, 0);
+    out->low_ns = ev_json_number(row, low, out->ns);
+    out->high_ns = ev_json_number(row, high, out->ns);
+}
+
 /* Lists the cases of a baseline. The baseline agrees with its oracle on every case, or the run
  * would have failed. */
 static ev_status set_baseline_cases(export *x, const task *t, const records_winner *w,
@@ -287,7 +296,7 @@ static ev_status set_baseline_cases(export *x, const task *t, const records_winn
     for (size_t i = 0; i < t->case_count && status == EV_OK; i++) {
         const json_t *row = row_at(rows->root, t->cases[i].name);
         status = add_case(x, &t->cases[i], NULL, row, &cases[i]);
-        cases[i].ns = cases[i].low_ns = cases[i].high_ns = cases[i].baseline_ns;
+        set_time(row, "baseline_ns", "baseline_low_ns", "baseline_high_ns", &cases[i]);
     }
     ev_json_free(rows);
     out->cases = cases;
@@ -522,7 +531,7 @@ static ev_status set_hand_cases(export *x, const task *t, const json_t *rows, bu
             continue;
         bundle_case *to = &cases[out->case_count++];
         EV_TRY(add_case(x, c, NULL, row, to));
-        to->ns = to->low_ns = to->high_ns = ev_json_number(row, "hand_ns", 0);
+        set_time(row, "hand_ns", "hand_low_ns", "hand_high_ns", to);
     }
     out->cases = cases;
     return EV_OK;

@@ -188,7 +188,9 @@ static ev_status set_cases(const qualify_kernel *x, const bundle_variant *like,
                                  .low_ns = t->variant.low_ns,
                                  .high_ns = t->variant.high_ns,
                                  .baseline_ns = t->baseline.ns,
-                                 .error = t->error};
+                                 .error = t->error,
+                                 .baseline_low_ns = t->baseline.low_ns,
+                                 .baseline_high_ns = t->baseline.high_ns};
         out->error = fmax(out->error, t->error);
     }
     out->cases = cases;

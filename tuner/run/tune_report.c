@@ -94,6 +94,14 @@ static void fronts_from_json(tune_row *r, const json_t *json) {
     r->tolerant_error = ev_json_number(tolerant, "error", 0);
 }
 
+static void set_interval(json_t *row, const char *low_key, double low, const char *high_key,
+                         double high) {
+    if (!(low > 0))
+        return;
+    (void)json_object_set_new(row, low_key, json_real(low));
+    (void)json_object_set_new(row, high_key, json_real(high));
+}
+
 json_t *rows_to_json(const tune_row *rows, size_t count) {
     json_t *list = json_array();
     for (size_t i = 0; list && i < count; i++) {
@@ -109,6 +117,9 @@ json_t *rows_to_json(const tune_row *rows, size_t count) {
         /* a NULL fails the append below */
         (void)json_object_set_new(row, "fronts", fronts_json(r));
         (void)json_object_set_new(row, "at_floor", json_boolean(r->at_floor));
+        set_interval(row, "baseline_low_ns", r->baseline_low_ns, "baseline_high_ns",
+                     r->baseline_high_ns);
+        set_interval(row, "hand_low_ns", r->hand_low_ns, "hand_high_ns", r->hand_high_ns);
         if (r->floor_ns > 0) {
             (void)json_object_set_new(row, "floor_ns", json_real(r->floor_ns));
             (void)json_object_set_new(row, "floor_share",
@@ -138,7 +149,11 @@ ev_status rows_append(tune_report *report, const tune_row *row, ev_error *err) {
 static tune_row row_from_json(const json_t *json) {
     tune_row r = {
         .baseline_ns = ev_json_number(json, "baseline_ns", 0),
+        .baseline_low_ns = ev_json_number(json, "baseline_low_ns", 0),
+        .baseline_high_ns = ev_json_number(json, "baseline_high_ns", 0),
         .hand_ns = ev_json_number(json, "hand_ns", 0),
+        .hand_low_ns = ev_json_number(json, "hand_low_ns", 0),
+        .hand_high_ns = ev_json_number(json, "hand_high_ns", 0),
         .best_ns = ev_json_number(json, "best_ns", 0),
         .floor_ns = ev_json_number(json, "floor_ns", 0),
         .at_floor = ev_json_flag(json, "at_floor", false),

@@ -45,14 +45,20 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     row->error = checked.error;
     row->floor_ns = course_floor_ns(c, at->name);
     row->at_floor = c->at_floor;
-    row->hand_ns = find_check(hand, at->name).ns;
+    case_check start = find_check(hand, at->name);
+    row->hand_ns = start.ns;
+    row->hand_low_ns = start.low_ns;
+    row->hand_high_ns = start.high_ns;
     for (size_t i = 0; w->promoted && i < w->score.case_count; i++) {
         const score_case *timed = &w->score.cases[i];
         if (strcmp(timed->name, at->name) != 0)
             continue;
         row->best_ns = timed->ns;
-        if (timed->baseline_ns > 0) /* measured in turn with the winner */
+        if (timed->baseline_ns > 0) { /* measured in turn with the winner */
             row->baseline_ns = timed->baseline_ns;
+            row->baseline_low_ns = timed->baseline_low_ns;
+            row->baseline_high_ns = timed->baseline_high_ns;
+        }
     }
     if (w->promoted)
         row->error = w->score.error;
@@ -223,18 +229,25 @@ static void texts_free(winner_texts *texts) {
     free(texts->bold);
 }
 
+static json_t *versions_json(const course *c) {
+    json_t *versions =
+        json_pack("{s:s,s:s,s:s,s:i}", "evoke", EVOKE_VERSION, "llvm", ir_llvm_version(), "model",
+                  model_version(), "records", RECORDS_VERSION);
+    if (c->ready->driver[0] != '\0') /* a NULL stays NULL */
+        (void)json_object_set_new(versions, "driver", json_string(c->ready->driver));
+    return versions;
+}
+
 ev_status winner_write(course *c, const winner *w, const winner_beside *beside, ev_error *err) {
     json_t *rows = NULL;
     EV_TRY(make_rows(c, w, beside, &rows, err));
-    winner_texts texts = {
-        .genome = print_and_drop(ir_genome_to_json(w->genome)),
-        .rows = print_and_drop(rows),
-        .score = w->promoted ? print_and_drop(score_to_json(&w->score)) : strdup(""),
-        .versions = print_and_drop(json_pack("{s:s,s:s,s:s,s:i}", "evoke", EVOKE_VERSION, "llvm",
-                                             ir_llvm_version(), "model", model_version(), "records",
-                                             RECORDS_VERSION)),
-        .bold = bold_text(beside->bold),
-        .portfolio = beside->portfolio ? beside->portfolio : ""};
+    winner_texts texts = {.genome = print_and_drop(ir_genome_to_json(w->genome)),
+                          .rows = print_and_drop(rows),
+                          .score =
+                              w->promoted ? print_and_drop(score_to_json(&w->score)) : strdup(""),
+                          .versions = print_and_drop(versions_json(c)),
+                          .bold = bold_text(beside->bold),
+                          .portfolio = beside->portfolio ? beside->portfolio : ""};
     pool_job *baseline = NULL;
     bool ok = texts.genome && texts.rows && texts.score && texts.versions && texts.bold;
     ev_status status = ok ? replay_baseline(c, &baseline, err) : ev_fail_memory(err, 0);

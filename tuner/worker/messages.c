@@ -242,6 +242,7 @@ static void walk_drawn_cases(fields *f, ready_message *m) {
 static void walk_ready(fields *f, ready_message *m) {
     field_hash(f, "task_sha256", m->task_sha256);
     field_text(f, "gpu_name", &m->gpu_name);
+    field_text(f, "driver", &m->driver);
     field_unsigned(f, "sm", &m->sm);
     field_bool(f, "modelled", &m->modelled);
     walk_starts(f, m);
@@ -304,6 +305,8 @@ static void walk_cases(fields *f, done_message *m) {
         field_text(&in, "name", &c->name);
         field_bool(&in, "ok", &c->ok);
         field_number(&in, "ns", &c->ns);
+        field_number(&in, "low_ns", &c->low_ns);
+        field_number(&in, "high_ns", &c->high_ns);
         field_number(&in, "error", &c->error);
         field_text(&in, "reason", &c->reason);
         fields_leave(&in);

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROTOCOL_VERSION 13
+#define PROTOCOL_VERSION 14
 #define MESSAGE_GENOMES (RECIPE_STOCK + 2) /* most genomes in one message: those of a recipe */
 
 /* A worker's part in an evaluation. Two processes on one GPU would disturb each other's times, so
@@ -97,6 +97,7 @@ typedef struct case_time {
 typedef struct ready_message {
     char task_sha256[EV_SHA256_HEX];
     const char *gpu_name;
+    const char *driver; /* "CUDA driver 13.0"; "": without one */
     unsigned sm;
     bool modelled; /* times are modelled, not measured */
     ready_start *starts;
@@ -183,9 +184,9 @@ typedef struct code_reply {
 typedef struct case_check {
     const char *name;
     bool ok;
-    double ns;
-    double error;       /* relative L2, finite */
-    const char *reason; /* "" if the case is ok */
+    double ns, low_ns, high_ns; /* with the interval of 95 % */
+    double error;               /* relative L2, finite */
+    const char *reason;         /* "" if the case is ok */
 } case_check;
 
 typedef struct done_message {

@@ -340,6 +340,7 @@ static ev_status open_all(worker *w, const open_message *m, message *ready, ev_e
     EV_TRY(describe_drawn(w, r, ready->arena, err));
     memcpy(r->task_sha256, w->t->sha256.hex, sizeof r->task_sha256);
     r->gpu_name = is->name;
+    r->driver = is->driver;
     r->sm = (unsigned)is->sm;
     r->modelled = is->modelled;
     return EV_OK;

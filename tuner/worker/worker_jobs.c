@@ -495,6 +495,8 @@ static ev_status check_case(worker *w, const worker_build *b, const task_case *a
         (case_check){.name = at->name,
                      .ok = v.ok,
                      .ns = v.ns,
+                     .low_ns = v.low_ns,
+                     .high_ns = v.high_ns,
                      .error = v.error < 1e300 ? v.error : 1e300, /* JSON has no infinity */
                      .reason = reason};
     return EV_OK;

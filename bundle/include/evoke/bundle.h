@@ -37,9 +37,9 @@ extern "C" {
 /* Of this interface. A library of the same major version has every function and every field of its
  * predecessors; structures only grow behind their `size`, where they have one. */
 #define EVOKE_BUNDLE_MAJOR 0
-#define EVOKE_BUNDLE_MINOR 2
+#define EVOKE_BUNDLE_MINOR 3
 
-/* "0.2": the version of the library that is linked. */
+/* "0.3": the version of the library that is linked. */
 EVOKE_API const char *evoke_bundle_version(void);
 
 typedef enum evoke_status {
@@ -142,11 +142,34 @@ typedef struct evoke_shape {
     size_t count;
 } evoke_shape;
 
+/* Reads a shape of a text, "M=1024 N=64" or "M=1024,density=0.5", into `numbers`, which has `room`
+ * places. The names stay in `text`, whose '=' are overwritten; keep both as long as the shape.
+ * Numbers are decimal, with a point in every locale. EVOKE_BAD, and *out is as before: what is no
+ * NAME=NUMBER, with its place; a name that is there twice; more than `room` numbers. */
+EVOKE_API evoke_status evoke_shape_read(char *text, evoke_number *numbers, size_t room,
+                                        evoke_shape *out, evoke_error *error);
+
 /* Elements of the buffer `index` at a shape, or 0 for a scalar. EVOKE_BAD: as above; the expression
  * cannot be evaluated, with the values in it. */
 EVOKE_API evoke_status evoke_bundle_elements(const evoke_bundle *bundle, const char *kernel,
                                              size_t index, const evoke_shape *shape, uint64_t *out,
                                              evoke_error *error);
+
+/* A buffer on the device. */
+typedef struct evoke_buffer {
+    uint64_t address; /* as cuMemAlloc returns it */
+    size_t bytes;
+} evoke_buffer;
+
+/* The buffers that a kernel takes at a shape, in the kernel's order: those of its arguments that
+ * are no scalars. Writes their number to *count, each one's address 0 and bytes at that shape to
+ * `buffers`, for the caller to allocate, and, unless `arguments` is NULL, what each is to
+ * `arguments`. Both have `room` places. EVOKE_BAD, and nothing is written: as of
+ * evoke_bundle_elements; the kernel has more than `room` buffers. */
+EVOKE_API evoke_status evoke_bundle_buffers(const evoke_bundle *bundle, const char *kernel,
+                                            const evoke_shape *shape, size_t room,
+                                            evoke_argument *arguments, evoke_buffer *buffers,
+                                            size_t *count, evoke_error *error);
 
 /* ---- resolving --------------------------------------------------------------------------------
  */
@@ -233,15 +256,9 @@ EVOKE_API evoke_status evoke_variant_geometry(const evoke_variant *variant,
 /* Bytes of a buffer that is too large to tell, or not known: its size is not checked. */
 #define EVOKE_BYTES_UNKNOWN SIZE_MAX
 
-/* A buffer on the device. */
-typedef struct evoke_buffer {
-    uint64_t address; /* as cuMemAlloc returns it */
-    size_t bytes;
-} evoke_buffer;
-
 /* Launches a variant in the context that is current in this thread, on `stream` (a CUstream; NULL:
- * the default stream), and does not wait for the end. `buffers`: those of the kernel's arguments
- * that are no scalars, in the kernel's order. The PTX is compiled at the first launch in a context
+ * the default stream), and does not wait for the end. `buffers`: as
+ * evoke_bundle_buffers lists them. The PTX is compiled at the first launch in a context
  * and kept. EVOKE_BAD, and nothing is launched: what evoke_variant_geometry refuses; a number of
  * buffers that is not the kernel's; a buffer that is too small or not aligned; a PTX whose hash
  * differs, that is newer than the driver (with the least driver for it), or that the driver refuses

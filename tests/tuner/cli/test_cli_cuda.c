@@ -36,6 +36,19 @@ static void test_check_command(void **state) {
 }
 
 /* A whole search, its winner and its bundle; times of the stand-in are nowhere called measured. */
+/* Number of cases with intervals of their baseline's time around that time. */
+static size_t intervals(const json_t *cases) {
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *c = json_array_get(cases, i);
+        double low = json_number_value(json_object_get(c, "baseline_low_ns"));
+        double high = json_number_value(json_object_get(c, "baseline_high_ns"));
+        double ns = json_number_value(json_object_get(c, "baseline_ns"));
+        count += low > 0 && low <= ns && ns <= high;
+    }
+    return count;
+}
+
 static void test_tune_command(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:0", "--bold",
@@ -54,6 +67,13 @@ static void test_tune_command(void **state) {
     assert_string_equal(json_string_value(json_object_get(variant, "time_kind")), "modelled");
     const json_t *id = json_object_get(json_object_get(variant, "gpu"), "id");
     assert_string_equal(json_string_value(id), "h200");
+    const json_t *versions = json_object_get(json_object_get(variant, "provenance"), "versions");
+    const char *driver = json_string_value(json_object_get(versions, "driver"));
+    assert_true(driver != NULL && strncmp(driver, "CUDA driver ", 12) == 0);
+    assert_int_equal(intervals(json_object_get(variant, "cases")), 1);
+    assert_int_equal(intervals(json_object_get(
+                         json_array_get(json_object_get(kernel, "baselines"), 0), "cases")),
+                     1);
     json_decref(manifest);
     free(text);
     cli_expect_error(CLI_RUN("tune", cli_path("task.json"), "--device", "cuda:7"), 2,

@@ -526,6 +526,51 @@ static void shipped_networks_fit_shipped_kernels(void **state) {
     }
 }
 
+/* Compares a line of the scheduler's list, LAYER KERNEL NAME=VALUE ..., with a layer. */
+static void is_line_of(const network *n, const network_layer *l, char *line) {
+    char want[128], *place = NULL;
+    size_t numbers = 0;
+    (void)snprintf(want, sizeof want, "%s.%s", n->name, l->name);
+    assert_string_equal(strtok_r(line, " \n", &place), want);
+    assert_string_equal(strtok_r(NULL, " \n", &place), l->kernel);
+    for (char *name; (name = strtok_r(NULL, " =\n", &place)) != NULL; numbers++) {
+        const char *value = strtok_r(NULL, " \n", &place);
+        bool is_there = false;
+        assert_non_null(value);
+        for (size_t i = 0; i < l->shape_count; i++)
+            is_there = is_there || (strcmp(l->shape[i].name, name) == 0 &&
+                                    l->shape[i].value == strtod(value, NULL));
+        if (!is_there)
+            fail_msg("%s: %s=%s is not the network's", want, name, value);
+    }
+    assert_int_equal(numbers, l->shape_count);
+}
+
+/* examples/scheduler/layers.txt has every layer of two networks that a kernel computes. */
+static void the_schedulers_layers_are_those_of_the_networks(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t batch;
+    } rows[] = {{"resnet18", 1}, {"zaremba-medium", 0}};
+    char line[512];
+    FILE *layers = fopen("examples/scheduler/layers.txt", "r");
+    assert_non_null(layers);
+    for (size_t i = 0; i < 2; i++) {
+        ev_error err = {0};
+        network n;
+        ev_arena *arena = ev_arena_new();
+        OK(network_read(arena, rows[i].name, rows[i].batch, -1, &n, &err));
+        for (size_t l = 0; l < n.layer_count; l++) {
+            assert_non_null(fgets(line, sizeof line, layers));
+            is_line_of(&n, &n.layers[l], line);
+        }
+        ev_arena_free(arena);
+    }
+    assert_null(fgets(line, sizeof line, layers));
+    (void)fclose(layers);
+}
+
 static void the_option_has_every_format(void **state) {
     (void)state;
     const char *choices = cli_options[CLI_OPT_TO].argument;
@@ -549,6 +594,7 @@ int main(void) {
         cmocka_unit_test(bad_tables_name_the_line),
         cmocka_unit_test(bad_networks_name_the_place),
         cmocka_unit_test(shipped_networks_fit_shipped_kernels),
+        cmocka_unit_test(the_schedulers_layers_are_those_of_the_networks),
         cmocka_unit_test(the_option_has_every_format),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);

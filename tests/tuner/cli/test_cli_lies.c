@@ -176,7 +176,13 @@ static const lie_row rows[] = {
     {"TIMED.ns", "-4"},
     {"TIMED.low_ns", "1e300"},
     {"TIMED.high_ns", "0"},
+    {"TIMED.low_ns", "0.5"},
+    {"TIMED.high_ns", "1e9"},
     {"TIMED.baseline_ns", "0"},
+    {"TIMED.baseline_low_ns", "1e300"},
+    {"TIMED.baseline_low_ns", "0.5"},
+    {"TIMED.baseline_high_ns", "0"},
+    {"TIMED.baseline_high_ns", "1e9"},
     {"VARIANT.ranges", "[]"},
     {"VARIANT.ranges.0.name", "\"m\""},
     {"VARIANT.ranges.0.low", "0"},
@@ -187,6 +193,7 @@ static const lie_row rows[] = {
     {"VARIANT.provenance.genome_sha256", "\"00\""},
     {"VARIANT.provenance.edits", "[]"},
     {"VARIANT.provenance.records_sha256", "\"00\""},
+    {"VARIANT.provenance.versions.driver", "\"CUDA driver 13.0\""},
     {"VARIANT.meaning", "\"preserving\""},
     {"VARIANT.changes", "[\"nothing much\"]"},
     {"VARIANT.default", "1"},
@@ -238,14 +245,16 @@ static json_t *root_of(json_t *manifest, const char *part) {
 static void tell(json_t *manifest, const lie_row *row) {
     char path[128], *rest = NULL;
     (void)snprintf(path, sizeof path, "%s", row->path);
-    json_t *value = json_loads(row->value, JSON_DECODE_ANY, NULL);
-    assert_non_null(value);
+    json_t *value = row->value != NULL ? json_loads(row->value, JSON_DECODE_ANY, NULL) : NULL;
+    assert_true((value != NULL) == (row->value != NULL));
     char *part = strtok_r(path, ".", &rest), *next = strtok_r(NULL, ".", &rest);
     json_t *at = next != NULL ? root_of(manifest, part) : manifest;
     for (part = next != NULL ? next : part; (next = strtok_r(NULL, ".", &rest)) != NULL;
          part = next)
         at = member(at, part);
-    if (json_is_array(at))
+    if (value == NULL)
+        assert_int_equal(json_object_del(at, part), 0);
+    else if (json_is_array(at))
         assert_int_equal(json_array_set_new(at, (size_t)strtoul(part, NULL, 10), value), 0);
     else
         assert_int_equal(json_object_set_new(at, part, value), 0);
@@ -263,13 +272,41 @@ static void each_lie_is_found(void **state) {
         json_decref(manifest);
         ev_str reasons = EV_STR_EMPTY;
         if (count_lies(&reasons) == 0) {
-            print_error("%s: %s is believed\n", rows[i].path, rows[i].value);
+            print_error("%s: %s is believed\n", rows[i].path,
+                        rows[i].value != NULL ? rows[i].value : "its absence");
             missed++;
         }
         ev_str_free(&reasons);
     }
     cli_write("out/manifest.json", honest);
     assert_int_equal(missed, 0);
+}
+
+/* Each row changes one key, and an interval has two ends. */
+static void a_modelled_baseline_has_no_spread(void **state) {
+    (void)state;
+    json_t *manifest = json_loads(honest, 0, NULL), *c = NULL;
+    json_t *cases = json_object_get(root_of(manifest, "VARIANT"), "cases");
+    double ns = 0;
+    size_t i = 0;
+    json_array_foreach(cases, i, c) {
+        ns = ev_json_number(c, "baseline_ns", 0);
+        if (ns > 0)
+            break;
+    }
+    assert_true(ns > 0);
+    for (int lies = 0; lies < 2; lies++) {
+        ev_str reasons = EV_STR_EMPTY;
+        (void)json_object_set_new(c, "baseline_low_ns", json_real(lies ? ns / 2 : ns));
+        (void)json_object_set_new(c, "baseline_high_ns", json_real(lies ? ns * 2 : ns));
+        char *text = ev_json_print(manifest, false);
+        cli_write("out/manifest.json", text);
+        free(text);
+        assert_int_equal(count_lies(&reasons) > 0, lies);
+        ev_str_free(&reasons);
+    }
+    json_decref(manifest);
+    cli_write("out/manifest.json", honest);
 }
 
 /* By the command: the reason is told, and the exit code is that of a regression. */
@@ -294,6 +331,7 @@ int main(void) {
         cmocka_unit_test(the_truth_is_taken),
         cmocka_unit_test(the_machine_code_is_there),
         cmocka_unit_test(each_lie_is_found),
+        cmocka_unit_test(a_modelled_baseline_has_no_spread),
         cmocka_unit_test(the_command_tells_them),
     };
     return cmocka_run_group_tests(tests, make_bundle, remove_bundle);

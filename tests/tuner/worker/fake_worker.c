@@ -272,7 +272,8 @@ static void do_check(fake *f, const ir_genome *genome) {
 static void say_ready(fake *f) {
     char other[40];
     const char *drawn[] = {"odd:n=3", other};
-    ready_message r = {.gpu_name = "fake", .sm = 90, .modelled = true, .drawn = drawn};
+    ready_message r = {
+        .gpu_name = "fake", .driver = "", .sm = 90, .modelled = true, .drawn = drawn};
     r.starts = calloc(f->t->start_count, sizeof *r.starts);
     r.baseline = calloc(f->t->case_count, sizeof *r.baseline);
     memcpy(r.task_sha256, f->t->sha256.hex, sizeof r.task_sha256);

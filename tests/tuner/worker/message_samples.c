@@ -70,6 +70,7 @@ static void fill_ready(message *m) {
             starts[s].sites[k] = 10 + k;
     }
     m->ready = (ready_message){.gpu_name = "H200",
+                               .driver = "CUDA driver 13.0",
                                .sm = 90,
                                .modelled = true,
                                .starts = starts,
@@ -149,8 +150,8 @@ static void fill_passed(message *m) {
 }
 
 static void fill_done(message *m) {
-    static case_check cases[] = {{"wide", true, 100.5, 1e-7, ""},
-                                 {"odd", false, 0, 1e300, "element 3 is wrong"}};
+    static case_check cases[] = {{"wide", true, 100.5, 99, 102, 1e-7, ""},
+                                 {"odd", false, 0, 0, 0, 1e300, "element 3 is wrong"}};
     m->done = (done_message){.has_score = true,
                              .score = sample_score(),
                              .has_code = true,

@@ -141,7 +141,7 @@ static void do_rest(fake *f) {
 static void do_open(fake *f, const open_message *m) {
     (void)snprintf(f->role, sizeof f->role, "%s", worker_role_name(m->role));
     (void)snprintf(f->device, sizeof f->device, "%s", m->device);
-    message ready = {.kind = MESSAGE_READY, .ready = {.gpu_name = "fake"}};
+    message ready = {.kind = MESSAGE_READY, .ready = {.gpu_name = "fake", .driver = ""}};
     ev_sha256 sha = ev_sha256_of("", 0);
     memcpy(ready.ready.task_sha256, sha.hex, sizeof sha.hex);
     say(f, &ready);

@@ -107,6 +107,7 @@ static void the_opening_of_a_task_keeps_all_its_parts(void **state) {
     m = decoded_sample(MESSAGE_READY);
     const ready_message *r = &m.ready;
     assert_string_equal(r->gpu_name, "H200");
+    assert_string_equal(r->driver, "CUDA driver 13.0");
     assert_true(r->sm == 90 && r->modelled && r->start_count == 2 && r->drawn_count == 2);
     assert_string_equal(r->starts[1].name, "hand");
     assert_true(r->starts[1].sites[IR_EDIT_COUNT - 1] == 10 + IR_EDIT_COUNT - 1);
@@ -126,6 +127,7 @@ static void a_result_keeps_all_its_parts(void **state) {
     assert_string_equal(d->words, "deletes a load\n");
     assert_true(d->case_count == 2 && d->cases[0].ok && !d->cases[1].ok);
     assert_true(d->cases[0].ns == 100.5 && d->cases[1].error == 1e300);
+    assert_true(d->cases[0].low_ns == 99 && d->cases[0].high_ns == 102);
     assert_string_equal(d->cases[1].reason, "element 3 is wrong");
     assert_true(d->end.seconds[PART_PROMOTE] == 0.25 + (int)PART_PROMOTE);
     message_free(&m);
