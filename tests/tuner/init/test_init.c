@@ -177,6 +177,20 @@ static void clang_has_the_last_word(void **state) {
     must_have(r.err.data, "asinh");
     must_have(r.err.data, "wide.cu:3:");
     ev_proc_result_free(&r);
+    /* cuRAND: Philox is there, the seeds of XORWOW are not. */
+    cli_write("draw.cu", "#include <curand_kernel.h>\n__global__ void k(float *x, int n) {\n"
+                         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                         "    curandStatePhilox4_32_10_t s;\n    curand_init(7, i, 0, &s);\n"
+                         "    if (i < n) x[i] = curand_normal(&s);\n}\n");
+    r = CLI_RUN("init", cli_path("draw.cu"), "--out", cli_path("draw"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    cli_copy_changed("draw.cu", "weyl.cu", "curandStatePhilox4_32_10_t", "curandState");
+    r = CLI_RUN("init", cli_path("weyl.cu"), "--out", cli_path("weyl"));
+    assert_int_equal(r.exit_code, 2);
+    must_have(r.err.data, "weyl.cu:5:");
+    must_have(r.err.data, "does not document how XORWOW's seed becomes a state");
+    ev_proc_result_free(&r);
     /* Mathematics that only a macro names, and a source that names none. */
     cli_write("named.cu", "#define F(x) exp(x)\n__global__ void k(double *x, int n) {\n"
                           "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) x[i] "
