@@ -152,7 +152,18 @@ static void what_no_task_has_is_refused(void **state) {
     cli_write("table.cu", "__global__ void k(float **rows) { rows[0][0] = 1; }\n");
     cli_expect_error(CLI_RUN("init", cli_path("table.cu"), "--out", cli_path("a")), 2,
                      "rows is a pointer to pointers");
-    ev_proc_result r = CLI_RUN("check", cli_path("a/task.json"));
+    cli_write("tex.cu",
+              "__global__ void k(float *y,\n    cudaTextureObject_t image) { y[0] = 1; }\n");
+    cli_expect_error(CLI_RUN("init", cli_path("tex.cu"), "--out", cli_path("a")), 2,
+                     "tex.cu:2: image is a texture, and Evoke has neither textures nor surfaces");
+    cli_write("ref.cu", "__constant__ cudaTextureObject_t image;\n"
+                        "__global__ void k(float *y) { y[0] = 1; }\n");
+    ev_proc_result r = CLI_RUN("init", cli_path("ref.cu"), "--out", cli_path("a"));
+    assert_int_equal(r.exit_code, 2);
+    must_have(r.err.data, "ref.cu:1:");
+    must_have(r.err.data, "Evoke has no textures and no surfaces: pass a const pointer");
+    ev_proc_result_free(&r);
+    r = CLI_RUN("check", cli_path("a/task.json"));
     assert_int_equal(r.exit_code, 2); /* nothing was left */
     ev_proc_result_free(&r);
 }
