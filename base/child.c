@@ -1,4 +1,4 @@
-/* A forked child and the pipe it answers over: status, message, text. */
+/* A forked child and the pipe it answers over: status, message, text. And long messages. */
 #include "base/child.h"
 
 #include "base/proc.h"
@@ -6,13 +6,74 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- long messages: the last one is kept beside its first lines, by which an error is known ----
+ */
+
+#define PLACES_ROOM 400 /* bytes of an ev_error that are left for the places in front */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char *kept_whole, *kept_first; /* what err->text has of it; both NULL: nothing is kept */
+
+static void keep(const char *whole, const char *first) {
+    char *own_whole = strdup(whole), *own_first = strdup(first);
+    if (own_whole == NULL || own_first == NULL) { /* the first lines must do */
+        free(own_whole);
+        free(own_first);
+        own_whole = own_first = NULL;
+    }
+    (void)pthread_mutex_lock(&lock);
+    free(kept_whole);
+    free(kept_first);
+    kept_whole = own_whole;
+    kept_first = own_first;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+ev_status ev_fail_long(ev_error *err, ev_status status, const char *message) {
+    size_t fits = sizeof err->text - PLACES_ROOM, length = strlen(message), end = fits;
+    if (err == NULL || length < fits)
+        return ev_fail(err, status, "%s", message);
+    while (end > 0 && message[end - 1] != '\n')
+        end--;
+    if (end == 0)
+        end = fits;
+    (void)ev_fail(err, status, "%.*s... (%zu more bytes)", (int)end, message, length - end);
+    keep(message, err->text);
+    return status;
+}
+
+/* A hostile file's texts get into messages: a terminal must not obey them. */
+static void append_printable(ev_str *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        ev_str_char(out, (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ? '?' : *text);
+    }
+}
+
+void ev_error_whole(const ev_error *err, ev_str *out) {
+    (void)pthread_mutex_lock(&lock);
+    const char *first = kept_first != NULL ? strstr(err->text, kept_first) : NULL;
+    if (first == NULL) {
+        ev_str_append(out, err->text);
+    } else {
+        ev_str_append_n(out, err->text, (size_t)(first - err->text));
+        append_printable(out, kept_whole);
+        ev_str_append(out, first + strlen(kept_first));
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* ---- children ---- */
 
 /* Where the child's last word goes, which a handler without a context may say. */
 static int answer_fd = -1;
@@ -57,7 +118,10 @@ static _Noreturn void child_main(ev_child_work *work, void *context, int fd) {
     ev_status status = work(context, &out, &err);
     if (status == EV_OK)
         status = ev_str_status(&out, &err);
-    _exit(answer(status, status == EV_OK ? "" : err.text, &out) ? 0 : 1);
+    ev_str message = EV_STR_EMPTY;
+    if (status != EV_OK)
+        ev_error_whole(&err, &message);
+    _exit(answer(status, ev_str_text(&message), &out) ? 0 : 1);
 }
 
 /* Reads to the end of the pipe; a child that is not done by then is killed. A limit on its CPU time
@@ -95,6 +159,15 @@ static ev_status fail_death(const ev_child *c, int ended, ev_error *err) {
     return ev_fail(err, c->death, "%s ended without an answer", c->what);
 }
 
+static ev_status take_failure(const answer_head *head, const char *message, ev_error *err) {
+    char *text = strndup(message, head->message_bytes);
+    if (text == NULL)
+        return ev_fail_memory(err, head->message_bytes);
+    ev_status status = ev_fail_long(err, (ev_status)head->status, text);
+    free(text);
+    return status;
+}
+
 static ev_status take_answer(const ev_child *c, const ev_str *all, int ended, ev_str *out,
                              ev_error *err) {
     answer_head head;
@@ -106,7 +179,7 @@ static ev_status take_answer(const ev_child *c, const ev_str *all, int ended, ev
     if (left < head.message_bytes)
         return fail_death(c, ended, err);
     if (head.status != EV_OK)
-        return ev_fail(err, (ev_status)head.status, "%.*s", (int)head.message_bytes, message);
+        return take_failure(&head, message, err);
     if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
         return fail_death(c, ended, err);
     ev_str_append_n(out, message + head.message_bytes, left - head.message_bytes);

@@ -1,5 +1,6 @@
 /* Child: does a piece of work in a forked process. An abort, a crash or an endless loop ends the
- * child, not this process. */
+ * child, not this process. And the long messages of other programs and processes: an error has the
+ * first lines, and the whole is kept for whoever shows the error to a person. */
 #ifndef BASE_CHILD_H
 #define BASE_CHILD_H
 
@@ -24,5 +25,14 @@ typedef struct ev_child {
 ev_status ev_child_run(const ev_child *c, ev_str *out, ev_error *err) EV_CHECKED;
 /* Ends a child from a handler that must not return; the work's status is EV_BAD. */
 _Noreturn void ev_child_leave(const char *why);
+
+/* As ev_fail, with a message of any length. err->text has as many lines as leave room for the
+ * places of ev_wrap, and says how many bytes are left out; the whole is kept until the next long
+ * message of the process. */
+ev_status ev_fail_long(ev_error *err, ev_status status, const char *message);
+
+/* Appends the error's message: whole, with its places in front, if it is the long message that is
+ * kept; else err->text. */
+void ev_error_whole(const ev_error *err, ev_str *out);
 
 #endif

@@ -4,6 +4,7 @@
  * evoke_cuda.h is included first, unless the source does so, and host functions are cut out
  * (base/source/device_part.h). A source of which nothing is cut is compiled as the file that it is,
  * any other from clang's standard input, with a line marker of its name. */
+#include "base/child.h"
 #include "base/file.h"
 #include "base/proc.h"
 #include "base/source/device_part.h"
@@ -33,13 +34,17 @@ static bool defines(const cuda_text *t, const char *name) {
     return false;
 }
 
+static bool includes(const cuda_text *t, const char *file) {
+    for (size_t i = 0; i < t->include_count; i++) {
+        if (strcmp(t->includes[i].file, file) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* A source that defines CUDA's words itself brings all that it needs. */
 static bool wants_header(const cuda_text *t) {
-    for (size_t i = 0; i < t->include_count; i++) {
-        if (strcmp(t->includes[i].file, "evoke_cuda.h") == 0)
-            return false;
-    }
-    return !defines(t, "__global__") && !defines(t, "__device__");
+    return !includes(t, "evoke_cuda.h") && !defines(t, "__global__") && !defines(t, "__device__");
 }
 
 static bool is_letter(char c) {
@@ -56,7 +61,7 @@ static bool has_word(const char *text, const char *word) {
     return false;
 }
 
-/* Headers of Evoke's own use none of the names; others may. */
+/* Headers of Evoke's own use none of the names, but for curand_kernel.h; others may. */
 static bool includes_others(const ir_source *source, const cuda_text *t) {
     for (size_t i = 0; i < t->include_count; i++) {
         const char *file = t->includes[i].file;
@@ -78,7 +83,7 @@ static bool is_lean(const ir_source *source, const char *text, const cuda_text *
 #include "ir/math_names.def"
 #undef NAME
     };
-    if (source->include == NULL || includes_others(source, t))
+    if (source->include == NULL || includes_others(source, t) || includes(t, "curand_kernel.h"))
         return false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (has_word(text, names[i]))
@@ -199,6 +204,16 @@ static bool clang_command(const ir_source *source, const unit *u, ev_arena *aren
     return !ev_arena_failed(arena);
 }
 
+static ev_status fail_compile(const ir_source *source, const char *words, ev_error *err) {
+    ev_str text = EV_STR_EMPTY;
+    ev_str_printf(&text, "%s does not compile; clang-19 says:\n%s", source->path, words);
+    ev_status status = ev_str_status(&text, err);
+    if (status == EV_OK)
+        status = ev_fail_long(err, EV_BAD, ev_str_text(&text));
+    ev_str_free(&text);
+    return status;
+}
+
 static ev_status run_clang(const ir_source *source, const unit *u, const char **argv,
                            ev_str *bitcode, ev_error *err) {
     ev_proc_result result;
@@ -208,8 +223,7 @@ static ev_status run_clang(const ir_source *source, const unit *u, const char **
         status = ev_fail(err, EV_BAD, "%s: clang-19 did not end within %d seconds", source->path,
                          CLANG_SECONDS);
     else if (result.exit_code != 0)
-        status = ev_fail(err, EV_BAD, "%s does not compile; clang-19 says:\n%s", source->path,
-                         ev_str_text(&result.err));
+        status = fail_compile(source, ev_str_text(&result.err), err);
     else
         status = ev_str_status(&result.out, err);
     if (status == EV_OK)

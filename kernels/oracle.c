@@ -2,6 +2,7 @@
  */
 #include "kernels/task_private.h"
 
+#include "base/child.h"
 #include "base/file.h"
 #include "base/proc.h"
 #include "kernels/oracles.h"
@@ -68,6 +69,16 @@ static ev_status make_library_name(char *path, size_t size, ev_error *err) {
     return EV_OK;
 }
 
+static ev_status fail_compile(const char *source, const char *words, ev_error *err) {
+    ev_str text = EV_STR_EMPTY;
+    ev_str_printf(&text, "the oracle %s does not compile:\n%s", source, words);
+    ev_status status = ev_str_status(&text, err);
+    if (status == EV_OK)
+        status = ev_fail_long(err, EV_BAD, ev_str_text(&text));
+    ev_str_free(&text);
+    return status;
+}
+
 static ev_status compile(const char *source, const char *library, ev_error *err) {
     char *home = ev_path_home();
     char include[4096];
@@ -82,8 +93,7 @@ static ev_status compile(const char *source, const char *library, ev_error *err)
         status =
             ev_fail(err, EV_BAD, "%s: clang-19 did not end within %.0f s", source, COMPILE_SECONDS);
     else if (result.exit_code != 0)
-        status = ev_fail(err, EV_BAD, "the oracle %s does not compile:\n%s", source,
-                         ev_str_text(&result.err));
+        status = fail_compile(source, ev_str_text(&result.err), err);
     ev_proc_result_free(&result);
     return status;
 }

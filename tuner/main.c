@@ -2,6 +2,7 @@
  */
 #include "tuner/cli/cmd.h"
 
+#include "base/child.h"
 #include "fitness/device/device.h"
 
 #include <errno.h>
@@ -57,9 +58,11 @@ static ev_status run_command(const cli_args *args, ev_str *out, int *exit_code, 
 }
 
 static void print_error(const ev_error *err) {
-    size_t length = strlen(err->text);
-    bool ended = length > 0 && err->text[length - 1] == '\n';
-    (void)fprintf(stderr, "evoke: %s%s", err->text, ended ? "" : "\n");
+    ev_str text = EV_STR_EMPTY;
+    ev_error_whole(err, &text);
+    bool ended = text.length > 0 && text.data[text.length - 1] == '\n';
+    (void)fprintf(stderr, "evoke: %s%s", ev_str_text(&text), ended ? "" : "\n");
+    ev_str_free(&text);
 }
 
 int main(int argc, char **argv) {

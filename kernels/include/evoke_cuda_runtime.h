@@ -25,6 +25,21 @@ struct cudaDeviceProp {
     int maxThreadsPerBlock, multiProcessorCount, major, minor, clockRate;
 };
 
+/* ---- textures and surfaces, which are refused where a source names them -------------------------
+ */
+
+#define EVOKE_NO_TEXTURES                                                                          \
+    __attribute__((unavailable(                                                                    \
+        "Evoke has no textures and no surfaces: pass a const pointer in place of the texture, "    \
+        "read its elements, and compute the filter and the border in the kernel")))
+typedef unsigned long long cudaTextureObject_t EVOKE_NO_TEXTURES;
+typedef unsigned long long cudaSurfaceObject_t EVOKE_NO_TEXTURES;
+enum cudaTextureReadMode {
+    cudaReadModeElementType EVOKE_NO_TEXTURES = 0,
+    cudaReadModeNormalizedFloat EVOKE_NO_TEXTURES = 1
+};
+#undef EVOKE_NO_TEXTURES
+
 EVOKE_FN long long clock64(void) {
     return __nvvm_read_ptx_sreg_clock64();
 }

@@ -1,5 +1,6 @@
 /* Status, arena and strings; and every allocation of base made to fail in its turn. */
 #include "base/arena.h"
+#include "base/child.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/proc.h"
@@ -107,6 +108,48 @@ static void test_status_too_long(void **state) {
     assert_memory_equal(err.text, "place: xxx", 10);
     (void)ev_wrap(&err, EV_BAD, "%s", longer);
     assert_memory_equal(err.text, "place: xxx", 10);
+}
+
+static void expect_whole(const ev_error *err, const char *place, const char *message) {
+    ev_str whole = EV_STR_EMPTY;
+    ev_error_whole(err, &whole);
+    assert_memory_equal(ev_str_text(&whole), place, strlen(place));
+    assert_string_equal(ev_str_text(&whole) + strlen(place), message);
+    ev_str_free(&whole);
+}
+
+/* An error has the first lines of a long message, and the whole is found with its places. */
+static void test_long_message(void **state) {
+    (void)state;
+    ev_error err = {0};
+    char longer[4000] = "";
+    for (int i = 0; i < 300; i++)
+        (void)snprintf(longer + strlen(longer), sizeof longer - strlen(longer), "line %d\n", i);
+    assert_int_equal(ev_fail_long(&err, EV_BAD, "short"), EV_BAD);
+    expect_whole(&err, "", "short");
+    assert_int_equal(ev_fail_long(&err, EV_INFRA, longer), EV_INFRA);
+    assert_int_equal(err.status, EV_INFRA);
+    expect_whole(&err, "", longer);
+    const char *note = strstr(err.text, "\n... (");
+    assert_non_null(note);
+    assert_memory_equal(err.text, longer, (size_t)(note - err.text) + 1);
+    assert_int_equal(strtoul(note + 6, NULL, 10), strlen(longer) - (size_t)(note + 1 - err.text));
+    (void)ev_wrap(&err, EV_INFRA, "a place");
+    expect_whole(&err, "a place: ", longer);
+    ev_error later = {0};
+    longer[5] = '!';
+    longer[1000] = '\033';
+    (void)ev_fail_long(&later, EV_BAD, longer);
+    longer[1000] = '?'; /* no terminal obeys it */
+    expect_whole(&later, "", longer);
+    expect_whole(&err, "", err.text); /* kept no longer */
+    (void)ev_fail(&later, EV_BAD, "plain");
+    expect_whole(&later, "", "plain");
+    assert_int_equal(ev_fail_long(NULL, EV_BAD, longer), EV_BAD);
+    memset(longer, 'x', sizeof longer - 1); /* one long line */
+    longer[sizeof longer - 1] = '\0';
+    (void)ev_fail_long(&later, EV_BAD, longer);
+    expect_whole(&later, "", longer);
 }
 
 /* ---- arena ---- */
@@ -334,6 +377,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_status_too_long),
+        cmocka_unit_test(test_long_message),
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_arena_texts),
         cmocka_unit_test(test_arena_overflow),

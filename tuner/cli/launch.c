@@ -153,8 +153,12 @@ static ev_status read_rank_spec(const ptx_launch *l, const char *spec, const cha
         char *end = NULL;
         out->link = next ? PTX_LINK_NEXT : PTX_LINK_PEERS;
         out->link_to = strtoul(value, &end, 10);
+        if (*end == '.' && end[1] >= '0' && end[1] <= '9')
+            out->link_field = strtoul(end + 1, &end, 10);
         if (value[0] < '0' || value[0] > '9' || *end != '\0')
-            return ev_fail(err, EV_BAD, "--arg %.40s: needs the number of an argument, from 0",
+            return ev_fail(err, EV_BAD,
+                           "--arg %.40s: needs the number of an argument, from 0, or of a field of "
+                           "a struct, like 1.0",
                            spec);
         out->bytes = next ? 8 : l->ranks * 8ull;
         out->is_buffer = peers;
@@ -188,8 +192,8 @@ static ev_status read_spec(const ptx_launch *l, const char *spec, ptx_argument *
     if (!ev_type_find(name, type))
         return ev_fail(err, EV_BAD,
                        "--arg %.40s: there is no kind '%.*s'; in, out and inout are buffers; "
-                       "u8 to s64, f16, bf16, f32 and f64 are scalars; rank, ranks, peers and "
-                       "next are for --ranks",
+                       "u8 to s64, f16, bf16, f32 and f64 are scalars; struct has fields of these "
+                       "kinds; rank, ranks, peers and next are for --ranks",
                        spec, (int)length, spec);
     out->bytes = ev_type_bytes(*type);
     bool overflows;
@@ -215,23 +219,131 @@ static ev_status make_buffer(ptx_launch *l, ptx_argument *argument, const char *
     return device_write(l->device, argument->buffer, 0, argument->data, argument->bytes, err);
 }
 
-static ev_status set_param(ptx_launch *l, size_t index, const char *spec, ev_error *err) {
-    const vm_entry *entry = device_kernel_entry(l->kernel);
-    const vm_param *param = &entry->params[index];
-    ptx_argument *argument = &l->arguments[index];
+/* Reads the spec and makes its buffer. *bytes: those that the argument has in the parameters. */
+static ev_status fill_argument(ptx_launch *l, const char *spec, const char *name,
+                               ptx_argument *argument, uint64_t *bytes, ev_error *err) {
     ev_type type = EV_U64;
     EV_TRY(read_spec(l, spec, argument, &type, err));
-    uint64_t bits = argument->scalar;
-    uint64_t wants = argument->is_buffer ? 8 : argument->bytes;
-    if (wants != param->bytes)
+    *bytes = argument->is_buffer ? 8 : argument->bytes;
+    if (!argument->is_buffer)
+        return EV_OK;
+    EV_TRY(make_buffer(l, argument, name, err));
+    argument->scalar = device_address(l->device, argument->buffer);
+    return EV_OK;
+}
+
+static ev_status set_plain(ptx_launch *l, size_t index, const char *spec, ev_error *err) {
+    const vm_entry *entry = device_kernel_entry(l->kernel);
+    const vm_param *param = &entry->params[index];
+    ptx_argument *argument = &l->arguments[l->argument_count++];
+    uint64_t bytes = 0;
+    argument->parameter = index;
+    argument->offset = param->offset;
+    EV_TRY(fill_argument(l, spec, param->name, argument, &bytes, err));
+    if (bytes != param->bytes)
         return ev_fail(err, EV_BAD,
-                       "--arg %.40s: has %" PRIu64 " bytes, and parameter %zu (%s) of %s has %u",
-                       spec, wants, index, param->name, entry->name, param->bytes);
-    if (argument->is_buffer) {
-        EV_TRY(make_buffer(l, argument, param->name, err));
-        bits = device_address(l->device, argument->buffer);
+                       "--arg %.40s: has %" PRIu64 " bytes, and parameter %zu (%s) of %s has %u%s",
+                       spec, bytes, index, param->name, entry->name, param->bytes,
+                       param->bytes > 8 ? "; a struct is given like struct:in:0000803f;u32:1" : "");
+    memcpy(l->params + param->offset, &argument->scalar, bytes);
+    return EV_OK;
+}
+
+/* ---- structs: "struct[@BYTES]:KIND[@OFFSET]:VALUE;KIND[@OFFSET]:VALUE..." ---- */
+
+#define STRUCT_MOST 32764 /* bytes of all parameters of a kernel, at most */
+
+static bool is_struct(const char *spec) {
+    return strncmp(spec, "struct", 6) == 0 && (spec[6] == ':' || spec[6] == '@');
+}
+
+static size_t count_fields(const char *spec) {
+    size_t count = 1;
+    for (const char *at = is_struct(spec) ? spec : ""; *at != '\0'; at++)
+        count += *at == ';';
+    return count;
+}
+
+/* The number behind '@' before the first colon of spec[0..length). *given false: there is none. */
+static ev_status read_place(const char *spec, size_t length, uint32_t *out, bool *given,
+                            ev_error *err) {
+    const char *at = memchr(spec, '@', length), *colon = memchr(spec, ':', length);
+    *given = at != NULL && colon != NULL && at < colon;
+    if (!*given)
+        return EV_OK;
+    char *end = NULL;
+    unsigned long value = strtoul(at + 1, &end, 10);
+    if (end != colon || at[1] < '0' || at[1] > '9' || value > STRUCT_MOST)
+        return ev_fail(err, EV_BAD, "--arg %.40s: '%.*s' is no number of bytes up to %d", spec,
+                       (int)(colon - at - 1), at + 1, STRUCT_MOST);
+    *out = (uint32_t)value;
+    return EV_OK;
+}
+
+/* spec[0..length) without "@OFFSET"; malloc'ed, NULL without memory. */
+static char *without_place(const char *spec, size_t length, bool has_place) {
+    char *text = strndup(spec, length);
+    char *at = text != NULL && has_place ? strchr(text, '@') : NULL;
+    if (at != NULL)
+        memmove(at, strchr(at, ':'), strlen(strchr(at, ':')) + 1);
+    return text;
+}
+
+/* The layout of a struct while its fields are read: bytes from its start. */
+typedef struct struct_layout {
+    uint32_t end, align;
+} struct_layout;
+
+/* One field, at its own place or at the next multiple of its size behind the fields before. */
+static ev_status set_field(ptx_launch *l, const vm_param *param, const char *spec, size_t length,
+                           ptx_argument *argument, struct_layout *layout, ev_error *err) {
+    uint32_t at = 0;
+    uint64_t bytes = 0;
+    bool placed = false;
+    EV_TRY(read_place(spec, length, &at, &placed, err));
+    argument->text = without_place(spec, length, placed);
+    if (argument->text == NULL)
+        return ev_fail_memory(err, length);
+    EV_TRY(fill_argument(l, argument->text, param->name, argument, &bytes, err));
+    uint32_t width = (uint32_t)bytes;
+    if (!placed)
+        at = (layout->end + width - 1) / width * width;
+    if (at < layout->end || at + width > param->bytes)
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: the field has bytes %u to %u of the struct; it must begin at "
+                       "%u or behind and end at %u, the struct's size",
+                       argument->text, at, at + width, layout->end, param->bytes);
+    memcpy(l->params + param->offset + at, &argument->scalar, width);
+    argument->offset = param->offset + at;
+    layout->end = at + width;
+    layout->align = width > layout->align ? width : layout->align;
+    return EV_OK;
+}
+
+static ev_status set_struct(ptx_launch *l, size_t index, const char *spec, ev_error *err) {
+    const vm_entry *entry = device_kernel_entry(l->kernel);
+    const vm_param *param = &entry->params[index];
+    struct_layout layout = {0, 1};
+    uint32_t bytes = 0;
+    bool sized = false;
+    EV_TRY(read_place(spec, strlen(spec), &bytes, &sized, err));
+    const char *at = strchr(spec, ':') + 1;
+    size_t count = count_fields(spec);
+    for (size_t i = 0; i < count; i++, at += strcspn(at, ";") + 1) {
+        ptx_argument *argument = &l->arguments[l->argument_count++];
+        argument->parameter = index;
+        argument->field = i;
+        ev_status status = set_field(l, param, at, strcspn(at, ";"), argument, &layout, err);
+        if (status != EV_OK)
+            return ev_wrap(err, status, "field %zu of parameter %zu (%s)", i, index, param->name);
     }
-    memcpy(l->params + param->offset, &bits, param->bytes);
+    if (!sized)
+        bytes = (layout.end + layout.align - 1) / layout.align * layout.align;
+    if (bytes != param->bytes)
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: has %u bytes, and parameter %zu (%s) of %s has %u; give all "
+                       "fields, or struct@%u: if the rest is padding",
+                       spec, bytes, index, param->name, entry->name, param->bytes, param->bytes);
     return EV_OK;
 }
 
@@ -240,13 +352,16 @@ static ev_status set_params(ptx_launch *l, const cli_args *args, ev_error *err) 
     if (args->list_count != entry->param_count)
         return ev_fail(err, EV_BAD, "%s: %s has %zu parameters, and %zu --arg were given", l->path,
                        entry->name, entry->param_count, args->list_count);
-    l->arguments = calloc(args->list_count + 1, sizeof *l->arguments);
+    size_t count = 0;
+    for (size_t i = 0; i < args->list_count; i++)
+        count += count_fields(args->list[i]);
+    l->arguments = calloc(count + 1, sizeof *l->arguments);
     l->params = calloc(1, (size_t)entry->param_bytes + 8);
     if (l->arguments == NULL || l->params == NULL)
         return ev_fail_memory(err, entry->param_bytes);
-    l->argument_count = args->list_count;
     for (size_t i = 0; i < args->list_count; i++)
-        EV_TRY(set_param(l, i, args->list[i], err));
+        EV_TRY(is_struct(args->list[i]) ? set_struct(l, i, args->list[i], err)
+                                        : set_plain(l, i, args->list[i], err));
     return EV_OK;
 }
 
@@ -297,12 +412,22 @@ static ev_status open_parts(ptx_launch *l, const cli_args *args, ev_error *err) 
     return set_geometry(l, args, err);
 }
 
+/* The buffer that `a` names; NULL: there is none. */
+static const ptx_argument *find_linked(const ptx_launch *l, const ptx_argument *a) {
+    for (size_t i = 0; i < l->argument_count; i++) {
+        const ptx_argument *to = &l->arguments[i];
+        if (to->parameter == a->link_to && to->field == a->link_field)
+            return to->is_buffer && to->link == PTX_LINK_NONE ? to : NULL;
+    }
+    return NULL;
+}
+
 /* The address of the argument that `a` names, at each rank. */
 static ev_status linked(const ptx_launch *all, uint32_t ranks, const ptx_argument *a,
                         uint64_t *addresses, ev_error *err) {
     for (uint32_t i = 0; i < ranks; i++) {
-        const ptx_argument *to = &all[i].arguments[a->link_to];
-        if (a->link_to >= all[i].argument_count || !to->is_buffer || to->link != PTX_LINK_NONE)
+        const ptx_argument *to = find_linked(&all[i], a);
+        if (to == NULL)
             return ev_fail(err, EV_BAD,
                            "--arg %.40s: argument %zu is no buffer; they are counted from 0",
                            a->spec, a->link_to);
@@ -313,7 +438,6 @@ static ev_status linked(const ptx_launch *all, uint32_t ranks, const ptx_argumen
 
 static ev_status link_rank(const ptx_launch *all, const ptx_launch *l, uint64_t *addresses,
                            ev_error *err) {
-    const vm_entry *entry = device_kernel_entry(l->kernel);
     for (size_t k = 0; k < l->argument_count; k++) {
         const ptx_argument *a = &l->arguments[k];
         if (a->link == PTX_LINK_NONE)
@@ -322,7 +446,7 @@ static ev_status link_rank(const ptx_launch *all, const ptx_launch *l, uint64_t 
         if (a->link == PTX_LINK_PEERS)
             EV_TRY(device_write(l->device, a->buffer, 0, addresses, l->ranks * 8ull, err));
         else
-            memcpy(l->params + entry->params[k].offset, &addresses[(l->rank + 1) % l->ranks], 8);
+            memcpy(l->params + a->offset, &addresses[(l->rank + 1) % l->ranks], 8);
     }
     return EV_OK;
 }
@@ -372,8 +496,10 @@ ev_status ptx_launch_open(const char *path, const cli_args *args, ptx_launch *ou
 }
 
 void ptx_launch_close(ptx_launch *l) {
-    for (size_t i = 0; i < l->argument_count; i++)
+    for (size_t i = 0; i < l->argument_count; i++) {
         free(l->arguments[i].data);
+        free(l->arguments[i].text);
+    }
     free(l->arguments);
     free(l->params);
     device_unload(l->kernel);

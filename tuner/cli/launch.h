@@ -18,10 +18,15 @@ typedef enum ptx_link {
     PTX_LINK_NEXT,  /* the address of an argument at the next rank */
 } ptx_link;
 
+/* An argument of the kernel, or a field of an argument that is a struct. */
 typedef struct ptx_argument {
     const char *spec;
+    char *text;       /* of a field: the spec without its place; malloc'ed */
+    size_t parameter; /* of the kernel */
+    size_t field;     /* in the struct; 0 of an argument that is no struct */
+    uint32_t offset;  /* in the parameters, in bytes */
     ptx_link link;
-    size_t link_to; /* index of that argument */
+    size_t link_to, link_field; /* parameter and field of that argument */
     vm_buffer_kind kind;
     bool is_buffer;
     device_buffer buffer;
@@ -36,7 +41,7 @@ typedef struct ptx_launch {
     size_t ptx_bytes;
     device *device;
     device_kernel *kernel;
-    ptx_argument *arguments;
+    ptx_argument *arguments; /* fields of structs one by one */
     size_t argument_count;
     unsigned char *params;
     launch_geometry geometry;

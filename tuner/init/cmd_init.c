@@ -1,4 +1,5 @@
 /* evoke init: a first task for a kernel of a CUDA source. */
+#include "base/child.h"
 #include "base/file.h"
 #include "kernels/task.h"
 #include "tuner/cli/cmd.h"
@@ -78,16 +79,18 @@ static ev_status copy_source(const init_files *f, draft *d, ev_error *err) {
 
 /* Puts the user's path in place of the copy's, which is gone when the message is read. */
 static void name_own_file(const char *copy, const char *own, ev_error *err) {
-    ev_str text = EV_STR_EMPTY;
-    const char *at = err->text;
+    ev_str text = EV_STR_EMPTY, whole = EV_STR_EMPTY;
+    ev_error_whole(err, &whole);
+    const char *at = ev_str_text(&whole);
     for (const char *found; (found = strstr(at, copy)) != NULL; at = found + strlen(copy)) {
         ev_str_append_n(&text, at, (size_t)(found - at));
         ev_str_append(&text, own);
     }
     ev_str_append(&text, at);
     if (ev_str_status(&text, &(ev_error){0}) == EV_OK)
-        (void)ev_fail(err, EV_BAD, "%s", ev_str_text(&text));
+        (void)ev_fail_long(err, EV_BAD, ev_str_text(&text));
     ev_str_free(&text);
+    ev_str_free(&whole);
 }
 
 static ev_status probe(const init_files *f, draft *d, ev_error *err) {

@@ -312,6 +312,13 @@ static ev_status refuse_type(const draft *d, const parameter *p, const char *pat
                              ev_error *err) {
     bool is_template = d->kernel->types.end > d->kernel->types.first && d->type_count == 0;
     const char *cure = "";
+    if (strcmp(p->type, "cudaTextureObject_t") == 0 || strcmp(p->type, "cudaSurfaceObject_t") == 0)
+        return ev_fail(err, EV_BAD,
+                       "%s:%u: %s is a %s, and Evoke has neither textures nor surfaces; pass a "
+                       "pointer to its elements, and compute the filter and the border in the "
+                       "kernel",
+                       path, line, p->name,
+                       strcmp(p->type, "cudaTextureObject_t") == 0 ? "texture" : "surface");
     if (is_template)
         cure = "; name the instance, like 'KERNEL<float, 4>'";
     else if (p->pointers == 0)

@@ -2,6 +2,7 @@
 #include "tuner/worker/bases.h"
 
 #include "base/base64.h"
+#include "base/child.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "tuner/worker/early.h"
@@ -430,12 +431,21 @@ static entry *make_room(bases *b) {
     return oldest;
 }
 
+/* malloc'ed; NULL without memory. */
+static char *whole_message(const ev_error *err) {
+    ev_str text = EV_STR_EMPTY;
+    ev_error_whole(err, &text);
+    char *message = strdup(ev_str_text(&text));
+    ev_str_free(&text);
+    return message;
+}
+
 /* Adds a base. Takes `key` over. A source that does not compile gets an entry, too, since a second
  * try would cost as much. */
 static ev_status add(bases *b, char *key, const ir_genome *genome, entry **out, ev_error *err) {
     ir_base *base = NULL;
     ev_status status = load(b, genome, &base, err);
-    char *complaint = status == EV_BAD && err ? strdup(err->text) : NULL;
+    char *complaint = status == EV_BAD && err ? whole_message(err) : NULL;
     if (status == EV_INFRA || (status == EV_BAD && !complaint)) {
         free(key);
         return status;
@@ -457,7 +467,7 @@ ev_status bases_get(bases *b, const ir_genome *genome, const ir_base **out, ev_e
         EV_TRY(add(b, key, genome, &e, err));
     e->used = ++b->clock;
     if (!e->base)
-        return ev_fail(err, EV_BAD, "%s", e->complaint);
+        return ev_fail_long(err, EV_BAD, e->complaint);
     *out = e->base;
     return EV_OK;
 }

@@ -1,6 +1,7 @@
 /* Pool, hearing: handles the messages of workers. */
 #include "tuner/worker/pool_inside.h"
 
+#include "base/child.h"
 #include "base/str.h"
 #include "ir/ir.h"
 
@@ -232,7 +233,7 @@ static ev_status hear_error(pool *p, slot *s, const error_message *m, ev_error *
         return EV_OK;
     }
     if (s->state == SLOT_OPENING && (m->status == EV_BAD || p->deaths > 0))
-        return ev_fail(err, m->status, "%s", m->text);
+        return ev_fail_long(err, m->status, m->text);
     return pool_bury(p, s, m->text, err);
 }
 

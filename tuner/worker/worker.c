@@ -7,6 +7,7 @@
  * no state that cannot be rebuilt. */
 #include "tuner/worker/worker.h"
 
+#include "base/child.h"
 #include "base/proc.h"
 #include "fitness/gates/floor.h"
 #include "tuner/worker/guard.h"
@@ -42,10 +43,14 @@ ev_status worker_ask(worker *w, const message *question, message_kind other, mes
 }
 
 void worker_send_error(worker *w, const ev_error *why) {
-    message m = {.kind = MESSAGE_ERROR, .error = {.status = why->status, .text = why->text}};
+    ev_str text = EV_STR_EMPTY;
+    ev_error_whole(why, &text);
+    message m = {.kind = MESSAGE_ERROR,
+                 .error = {.status = why->status, .text = ev_str_text(&text)}};
     ev_error gone;
     ev_status status = message_send(&w->line, &m, &gone);
     (void)status;
+    ev_str_free(&text);
 }
 
 /* ---- building ---- */

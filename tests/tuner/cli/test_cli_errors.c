@@ -100,6 +100,34 @@ static void source_that_does_not_compile(void **state) {
     ev_proc_result_free(&r);
 }
 
+/* Twenty errors of clang, about 3,000 bytes, are shown to the last, by every command. */
+static void long_errors_are_whole(void **state) {
+    (void)state;
+    ev_str text = EV_STR_EMPTY;
+    ev_str_append(&text, "extern \"C\" __global__ void scale(const float *x, float *y, int n) {\n");
+    for (int i = 0; i < 19; i++)
+        ev_str_printf(&text, "    y[%d] = a_name_that_nothing_declares_%d(x[%d], x, n);\n", i, i,
+                      i);
+    ev_str_append(&text, "}\n");
+    cli_write("wordy.cu", ev_str_text(&text));
+    ev_str_free(&text);
+    cli_copy_changed("task.json", "wordy.json", "scale.cu", "wordy.cu");
+    const char *const commands[][4] = {{"init", cli_path("wordy.cu")},
+                                       {"check", cli_path("wordy.json")},
+                                       {"tune", cli_path("wordy.json"), "--evaluations=4"}};
+    for (size_t i = 0; i < 3; i++) {
+        ev_proc_result r = cli_run(commands[i]);
+        cli_expect(&r, 2);
+        for (int k = 0; k < 19; k++) {
+            char name[40];
+            (void)snprintf(name, sizeof name, "declares_%d'", k);
+            assert_non_null(strstr(ev_str_text(&r.err), name));
+        }
+        assert_non_null(strstr(ev_str_text(&r.err), "wordy.cu:20:"));
+        ev_proc_result_free(&r);
+    }
+}
+
 static void shape_too_large(void **state) {
     (void)state;
     refuse("{\"n\": 32768}", "{\"n\": 2000000000}", "later");
@@ -290,6 +318,7 @@ int main(void) {
         cmocka_unit_test(task_files),
         cmocka_unit_test(entry_not_found),
         cmocka_unit_test(source_that_does_not_compile),
+        cmocka_unit_test(long_errors_are_whole),
         cmocka_unit_test(shape_too_large),
         cmocka_unit_test(baseline_against_its_oracle),
         cmocka_unit_test(oracle_that_does_not_compile),

@@ -164,11 +164,69 @@ static void instances_of_the_source(void **state) {
     cli_write("line.cu", source);
 }
 
+/* evoke run: struct Plate { const float *x; int n; double step; short two[2]; }, 32 bytes, and y.
+ */
+static const char plate_ptx[] =
+    ".version 7.8\n.target sm_70\n.address_size 64\n"
+    ".visible .entry plate(.param .align 8 .b8 p[32], .param .u64 y) {\n"
+    "  .reg .b64 %rd<4>; .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .f64 %fd<3>; .reg .b16 %h<3>;\n"
+    "  ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [p+8]; ld.param.f64 %fd1, [p+16];\n"
+    "  ld.param.s16 %h1, [p+26]; ld.param.u64 %rd2, [y];\n"
+    "  ld.global.f32 %f1, [%rd1]; cvt.f64.f32 %fd2, %f1; add.f64 %fd2, %fd2, %fd1;\n"
+    "  cvt.rn.f32.f64 %f2, %fd2; st.global.f32 [%rd2], %f2;\n"
+    "  cvt.s32.s16 %r2, %h1; add.s32 %r2, %r2, %r1; st.global.u32 [%rd2+4], %r2; ret;\n}\n";
+
+#define RUN_PLATE(first) CLI_RUN("run", cli_path("plate.ptx"), "--arg", first, "--arg", "out:8")
+
+static void run_takes_structs(void **state) {
+    (void)state;
+    cli_write("plate.ptx", plate_ptx);
+    /* x[0] = 1 and step = 0.25 make 1.25; -7 and 1000 make 993. */
+    static const char *const whole[] = {
+        "struct:in:0000803f;s32:1000;f64:0.25;s16:5;s16:-7",
+        "struct@32:in:0000803f;s32@8:1000;f64@16:0.25;s16@26:-7",
+    };
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
+        ev_proc_result r = RUN_PLATE(whole[i]);
+        cli_expect(&r, 0);
+        assert_non_null(strstr(ev_str_text(&r.out), "output 0: 0000a03fe1030000"));
+        ev_proc_result_free(&r);
+    }
+    static const struct {
+        const char *spec, *words;
+    } bad[] = {
+        {"struct:in:0000803f;s32:1", "has 16 bytes, and parameter 0 (p) of plate has 32"},
+        {"struct@24:in:0000803f;s32:1", "has 24 bytes"},
+        {"struct:in:0000803f;s32:1;s32@8:1", "must begin at 12"},
+        {"struct:f64@28:1", "bytes 28 to 36"},
+        {"struct:f64@x:1", "'x' is no number of bytes"},
+        {"struct:in:0000803f;s33:1", "field 1 of parameter 0 (p)"},
+        {"struct:", "needs KIND:VALUE"},
+        {"struct:f64:1;", "field 1 of parameter 0 (p)"},
+        {"u32:1", "a struct is given like struct:"},
+        {"struct:in:0000803f;s32:1;f64:1;next:9", "argument 9 is no buffer"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        cli_expect_error(RUN_PLATE(bad[i].spec), 2, bad[i].words);
+    /* A rank's struct has the address of the next rank's field of a struct. */
+    cli_write("links.ptx", ".version 7.8\n.target sm_70\n.address_size 64\n"
+                           ".visible .entry links(.param .align 8 .b8 p[16]) {\n"
+                           "  .reg .b64 %rd<3>; .reg .b32 %r<3>;\n"
+                           "  ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [p+8];\n"
+                           "  ld.volatile.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1;\n"
+                           "  st.global.u32 [%rd2+4], %r1; ret;\n}\n");
+    ev_proc_result r = CLI_RUN("run", cli_path("links.ptx"), "--ranks", "2", "--arg",
+                               "struct:inout:0500000000000000,0700000000000000;next:0.0");
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.out), "output 0: 0500000008000000"));
+    assert_non_null(strstr(ev_str_text(&r.out), "output 0: 0700000006000000"));
+    ev_proc_result_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_get_the_fields),
-        cmocka_unit_test(a_bundle_has_the_layout),
-        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(devices_get_the_fields),  cmocka_unit_test(a_bundle_has_the_layout),
+        cmocka_unit_test(mistakes_are_named),      cmocka_unit_test(run_takes_structs),
         cmocka_unit_test(instances_of_the_source),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);

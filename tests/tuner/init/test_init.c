@@ -152,7 +152,18 @@ static void what_no_task_has_is_refused(void **state) {
     cli_write("table.cu", "__global__ void k(float **rows) { rows[0][0] = 1; }\n");
     cli_expect_error(CLI_RUN("init", cli_path("table.cu"), "--out", cli_path("a")), 2,
                      "rows is a pointer to pointers");
-    ev_proc_result r = CLI_RUN("check", cli_path("a/task.json"));
+    cli_write("tex.cu",
+              "__global__ void k(float *y,\n    cudaTextureObject_t image) { y[0] = 1; }\n");
+    cli_expect_error(CLI_RUN("init", cli_path("tex.cu"), "--out", cli_path("a")), 2,
+                     "tex.cu:2: image is a texture, and Evoke has neither textures nor surfaces");
+    cli_write("ref.cu", "__constant__ cudaTextureObject_t image;\n"
+                        "__global__ void k(float *y) { y[0] = 1; }\n");
+    ev_proc_result r = CLI_RUN("init", cli_path("ref.cu"), "--out", cli_path("a"));
+    assert_int_equal(r.exit_code, 2);
+    must_have(r.err.data, "ref.cu:1:");
+    must_have(r.err.data, "Evoke has no textures and no surfaces: pass a const pointer");
+    ev_proc_result_free(&r);
+    r = CLI_RUN("check", cli_path("a/task.json"));
     assert_int_equal(r.exit_code, 2); /* nothing was left */
     ev_proc_result_free(&r);
 }
@@ -176,6 +187,20 @@ static void clang_has_the_last_word(void **state) {
     assert_int_equal(r.exit_code, 2);
     must_have(r.err.data, "asinh");
     must_have(r.err.data, "wide.cu:3:");
+    ev_proc_result_free(&r);
+    /* cuRAND: Philox is there, the seeds of XORWOW are not. */
+    cli_write("draw.cu", "#include <curand_kernel.h>\n__global__ void k(float *x, int n) {\n"
+                         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                         "    curandStatePhilox4_32_10_t s;\n    curand_init(7, i, 0, &s);\n"
+                         "    if (i < n) x[i] = curand_normal(&s);\n}\n");
+    r = CLI_RUN("init", cli_path("draw.cu"), "--out", cli_path("draw"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    cli_copy_changed("draw.cu", "weyl.cu", "curandStatePhilox4_32_10_t", "curandState");
+    r = CLI_RUN("init", cli_path("weyl.cu"), "--out", cli_path("weyl"));
+    assert_int_equal(r.exit_code, 2);
+    must_have(r.err.data, "weyl.cu:5:");
+    must_have(r.err.data, "does not document how XORWOW's seed becomes a state");
     ev_proc_result_free(&r);
     /* Mathematics that only a macro names, and a source that names none. */
     cli_write("named.cu", "#define F(x) exp(x)\n__global__ void k(double *x, int n) {\n"
