@@ -26,7 +26,10 @@ typedef struct fitness_options {
     uint32_t fresh;         /* number of the inputs: another number, other inputs, same split */
     uint64_t baseline_fuel; /* limit of the baseline's run at a case in thread instructions; 0: of
                                minutes on the virtual machine */
-    uint32_t jobs;          /* on the VM: threads that share the full grids of gate 6; 0: one */
+    /* Limit of a full grid of gate 6 in thread instructions of the baseline; 0: of about a second
+     * on the virtual machine. */
+    uint64_t cover_instructions;
+    uint32_t jobs; /* on the VM: threads that share the full grids of gate 6; 0: one */
 } fitness_options;
 
 /* The time on the held-out cases that a promoted candidate has to beat (gate 6). */

@@ -67,10 +67,11 @@ typedef struct fit_seen {
 /* The baseline's run at a case. */
 typedef struct fit_baseline {
     bool done;
-    double instructions; /* thread instructions, extrapolated from the sample to the grid */
-    double written;      /* output elements written, extrapolated from the sample to the grid */
-    double covered;      /* output elements written by the grid, from a run of all or many blocks
-                            (cover.c); 0: not known */
+    double instructions;  /* thread instructions, extrapolated from the sample to the grid */
+    double written;       /* output elements written, extrapolated from the sample to the grid */
+    double covered;       /* output elements written by the grid, from a run of all or many blocks
+                             (cover.c); 0: not known */
+    double covered_error; /* its standard error; 0: all blocks were run */
     accuracy accuracy;
     double ns;
     /* device_rebuilds() when the baseline ran; a later number makes the run stale */
@@ -320,8 +321,9 @@ typedef struct fit_run_options {
                               the case */
     bool other_blocks;     /* runs OTHER_BLOCKS other blocks; their count of written elements is not
                               compared with the baseline's */
-    bool covers; /* compares the count of written elements only with a baseline run of many blocks
-                    (fit_baseline.covered) */
+    uint32_t draw;         /* number of the sample of that share: another number, other blocks */
+    bool covers; /* does not compare the count of written elements (cover.c does), and after a run
+                    of all blocks also compares elements that were not written */
     bool is_baseline; /* this run is the baseline's, which other runs are compared with */
     bool one_block;   /* runs the middle block only, and does not compare the count of written
                          elements: for fast code, whose times are compared only with times of fast

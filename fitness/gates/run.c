@@ -125,11 +125,13 @@ static size_t sample_others(uint64_t blocks, uint32_t *sample) {
 
 /* Chooses a block at a random place in each of `count` equal parts of the grid, ascending. Places
  * at equal distances would meet the same column of the grid, or the same member of a coarsened
- * block, again and again. */
-static size_t sample_spread(uint64_t blocks, size_t count, uint32_t *sample, double *weights) {
+ * block, again and again. `draw`: another number gives other places. */
+static size_t sample_spread(uint64_t blocks, size_t count, uint32_t draw, uint32_t *sample,
+                            double *weights) {
     for (size_t i = 0; i < count; i++) {
         uint64_t from = blocks * i / count, to = blocks * (i + 1) / count;
-        sample[i] = (uint32_t)(from + ev_mix64(blocks + i) % (to - from));
+        uint64_t place = ev_mix64(blocks + i + ((uint64_t)draw << 32));
+        sample[i] = (uint32_t)(from + place % (to - from));
         weights[i] = (double)(to - from);
     }
     return count;
@@ -188,7 +190,7 @@ static void sample_even(const fit_run_options *options, size_t limit, block_samp
     if (options->other_blocks)
         s->count = inner = sample_others(blocks, s->blocks);
     else if (options->sample_share > 0)
-        s->count = inner = sample_spread(blocks, limit, s->blocks, s->weights);
+        s->count = inner = sample_spread(blocks, limit, options->draw, s->blocks, s->weights);
     else
         s->count = sample_grid(out->launch.grid, limit, s->blocks, s->weights, &inner);
     out->share = (double)s->count / (double)blocks;
@@ -332,9 +334,7 @@ static double least_written(const fit_case *c, const fit_run *run, double *wante
 /* Whether the sampled run writes enough elements of the outputs, by the baseline's count. */
 static bool writes_enough(const fit_case *c, const fit_run_options *options, fit_result *r) {
     double wanted = 0, least = least_written(c, &r->run, &wanted);
-    if (options->covers && c->baseline.covered == 0)
-        return true;
-    if (options->is_baseline || !c->baseline.done || (double)r->written >= least)
+    if (options->covers || options->is_baseline || !c->baseline.done || (double)r->written >= least)
         return true;
     (void)snprintf(
         r->reason, sizeof r->reason,
