@@ -23,10 +23,10 @@ static const bundle_number at_1024[] = {{"N", false, 1024}};
 /* The variant is the faster at 64, the start at 1024, and the baseline for the A100. */
 static void fill(sample *s, bundle_case cases[4], bundle_variant *start) {
     sample_fill(s);
-    cases[0] = (bundle_case){"small", "search", at_64, 1, 50, 50, 50, 100, 0};
-    cases[1] = (bundle_case){"large", "held-out", at_1024, 1, 90, 90, 90, 100, 0};
-    cases[2] = (bundle_case){"small", "search", at_64, 1, 70, 70, 70, 100, 0};
-    cases[3] = (bundle_case){"large", "held-out", at_1024, 1, 80, 80, 80, 100, 0};
+    cases[0] = (bundle_case){"small", "search", at_64, 1, 50, 50, 50, 100, 0, 0, 0};
+    cases[1] = (bundle_case){"large", "held-out", at_1024, 1, 90, 90, 90, 100, 0, 0, 0};
+    cases[2] = (bundle_case){"small", "search", at_64, 1, 70, 70, 70, 100, 0, 0, 0};
+    cases[3] = (bundle_case){"large", "held-out", at_1024, 1, 80, 80, 80, 100, 0, 0, 0};
     s->variant.cases = cases;
     *start = s->variant;
     start->cases = cases + 2;
