@@ -80,7 +80,8 @@ static void test_starts_and_gpus(void **state) {
     sample s;
     sample_fill(&s);
     static const bundle_number shape[] = {{"N", false, 64}};
-    static const bundle_case timed[] = {{"small", "search", shape, 1, 150, 150, 150, 200, -1, 0, 0}};
+    static const bundle_case timed[] = {
+        {"small", "search", shape, 1, 150, 150, 150, 200, -1, 0, 0}};
     bundle_variant start = s.variant, two[2] = {s.variant, s.variant};
     start.start = "hand";
     start.cases = timed;
