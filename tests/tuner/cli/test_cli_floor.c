@@ -96,7 +96,7 @@ static void stops_at_the_floor(void **state) {
                                     "--records", cli_path("r.sqlite"), "--workers", "1", "--json"),
                             0);
     json_int_t evaluations = ev_json_integer(json, "evaluations", 0);
-    assert_in_range(evaluations, 1, 60);
+    assert_in_range(evaluations, 1, 90); /* well before the budget */
     const json_t *row = row_of(json);
     assert_true(ev_json_flag(row, "at_floor", false));
     double share = ev_json_number(row, "floor_share", 0);
