@@ -132,6 +132,8 @@ ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_
 
 /* Whether an argument is a scalar, and no buffer. */
 bool bundle_is_scalar(const bundle_argument *a);
+/* The arguments that are no scalars. */
+size_t bundle_buffer_count(const bundle_kernel *k);
 /* Whether argument `index` is the first field of a struct. The fields behind it are no parameters
  * of their own. */
 bool bundle_begins_struct(const bundle_kernel *k, size_t index);

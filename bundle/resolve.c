@@ -131,6 +131,13 @@ bool bundle_is_scalar(const bundle_argument *a) {
     return strcmp(a->kind, "scalar") == 0;
 }
 
+size_t bundle_buffer_count(const bundle_kernel *k) {
+    size_t count = 0;
+    for (size_t i = 0; i < k->argument_count; i++)
+        count += !bundle_is_scalar(&k->arguments[i]);
+    return count;
+}
+
 bool bundle_begins_struct(const bundle_kernel *k, size_t index) {
     const bundle_argument *a = &k->arguments[index];
     if (!a->is_field || index == 0 || !a[-1].is_field)

@@ -121,10 +121,12 @@ void ir_genome_idle_parts(const ir_genome *genome, uint32_t parts[3]);
 /* A copy without local edits in which one structural edit, drawn at random, has another option or
  * form. The genome has a prefix. NULL: that edit has no other, or memory ran out. */
 ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);
-/* The number of places that a genome's structural edits open: edits that divide the work or stage
- * tiles make places for other edits, where the rest (turns written out, loads ahead, numbers of
- * threads, copies for some arguments) only finish what is there. Edits of one kind at one place
- * count once. */
+/* Whether a structural edit opens: edits that divide the work or stage tiles make places for other
+ * edits, where the rest (turns written out, loads ahead, numbers of threads, copies for some
+ * arguments) only finish what is there. */
+bool ir_edit_opens(ir_edit_kind kind);
+/* The number of places that a genome's structural edits open. Edits of one kind at one place count
+ * once. */
 size_t ir_genome_opening_count(const ir_genome *genome);
 /* The first structural edit that opens; SIZE_MAX: there is none. */
 size_t ir_genome_first_opening(const ir_genome *genome);

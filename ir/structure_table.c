@@ -240,9 +240,21 @@ ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at) {
 
 /* ---- what opens ---- */
 
-bool ir_structure_opens(ir_edit_kind kind) {
-    ir_phase phase = ir_structure_row_of(kind)->phase;
-    return phase == IR_PHASE_DIVIDE || phase == IR_PHASE_STAGE;
+bool ir_edit_opens(ir_edit_kind kind) {
+    switch (ir_structure_row_of(kind)->phase) {
+    case IR_PHASE_DIVIDE:
+    case IR_PHASE_STAGE:
+        return true;
+    case IR_PHASE_MOVE:
+    case IR_PHASE_LAYOUT:
+    case IR_PHASE_COPY:
+    case IR_PHASE_UNROLL:
+    case IR_PHASE_PIPELINE:
+    case IR_PHASE_WRITE_OUT:
+    case IR_PHASE_RELABEL:
+        break;
+    }
+    return false;
 }
 
 /* Whether two structural edits are of one kind and name one place. */
@@ -257,7 +269,7 @@ static bool same_place(const ir_edit *a, const ir_edit *b) {
 
 /* Whether the edit at `at` opens, and none before it is of its kind at its place. */
 static bool opens_first(const ir_genome *genome, size_t at) {
-    bool first = ir_structure_opens(ir_genome_edit_kind(genome, at));
+    bool first = ir_edit_opens(ir_genome_edit_kind(genome, at));
     for (size_t i = 0; i < at && first; i++)
         first = !same_place(ir_genome_edit(genome, i), ir_genome_edit(genome, at));
     return first;
@@ -272,7 +284,7 @@ size_t ir_genome_opening_count(const ir_genome *genome) {
 
 size_t ir_genome_first_opening(const ir_genome *genome) {
     for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
-        if (ir_structure_opens(ir_genome_edit_kind(genome, i)))
+        if (ir_edit_opens(ir_genome_edit_kind(genome, i)))
             return i;
     }
     return SIZE_MAX;
@@ -314,7 +326,7 @@ uint64_t ir_genome_extent(const ir_genome *genome) {
 /* Appends the structural edits of `from` that only finish. */
 static void append_finish(ir_genome *to, const ir_genome *from) {
     for (size_t i = 0; i < ir_genome_prefix_count(from); i++) {
-        if (!ir_structure_opens(ir_genome_edit_kind(from, i)))
+        if (!ir_edit_opens(ir_genome_edit_kind(from, i)))
             (void)ir_genome_append_from(to, from, i); /* false: the genome has the edit already */
     }
 }
@@ -332,7 +344,7 @@ ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t
     for (size_t i = 0; child && i <= count; i++) {
         if (i == place)
             (void)ir_genome_append_from(child, by, at); /* true: the place is new */
-        if (i < count && (!finish_as_by || ir_structure_opens(ir_genome_edit_kind(genome, i))))
+        if (i < count && (!finish_as_by || ir_edit_opens(ir_genome_edit_kind(genome, i))))
             (void)ir_genome_append_from(child, genome, i);
     }
     if (!child)

@@ -33,8 +33,6 @@ typedef struct ir_structure_row {
 const ir_structure_row *ir_structure_row_of(ir_edit_kind kind);
 /* Number of pairs of option and form. */
 size_t ir_structure_ways(const ir_structure_row *row);
-/* Whether an edit divides the work or stages tiles, and so makes places for others. */
-bool ir_structure_opens(ir_edit_kind kind);
 /* Sets option and form of an edit to those of pair `way`. */
 void ir_structure_set_way(const ir_structure_row *row, size_t way, ir_edit *edit);
 

@@ -294,13 +294,6 @@ evoke_status evoke_bundle_elements(const evoke_bundle *b, const char *kernel, si
     return runtime_status(status);
 }
 
-static size_t count_buffers(const bundle_kernel *k) {
-    size_t count = 0;
-    for (size_t i = 0; i < k->argument_count; i++)
-        count += kind_of(&k->arguments[i]) != EVOKE_SCALAR;
-    return count;
-}
-
 static ev_status describe_buffer(const bundle_kernel *k, size_t index, const evoke_shape *shape,
                                  evoke_argument *argument, evoke_buffer *buffer, ev_error *err) {
     uint64_t elements = 0;
@@ -315,12 +308,12 @@ static ev_status describe_buffers(const bundle_kernel *k, const evoke_shape *sha
                                   ev_error *err) {
     evoke_argument found[RUNTIME_ARGUMENTS];
     evoke_buffer sized[RUNTIME_ARGUMENTS];
-    size_t need = count_buffers(k), next = 0;
+    size_t need = bundle_buffer_count(k), next = 0;
     if (need > room)
         return ev_fail(err, EV_BAD, "%s takes %zu buffers, and there is room for %zu", k->name,
                        need, room);
     for (size_t i = 0; i < k->argument_count; i++) {
-        if (kind_of(&k->arguments[i]) == EVOKE_SCALAR)
+        if (bundle_is_scalar(&k->arguments[i]))
             continue;
         EV_TRY(describe_buffer(k, i, shape, &found[next], &sized[next], err));
         next++;

@@ -1,23 +1,15 @@
 /* evoke/bundle.h: shapes as text. */
 #include "bundle/runtime/runtime.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 #define SPACES " \t\r\n,"
 
-static size_t name_length(const char *at) {
-    size_t n = 0;
-    while (isalnum((unsigned char)at[n]) || at[n] == '_')
-        n++;
-    return isdigit((unsigned char)at[0]) ? 0 : n;
-}
-
 /* Reads NAME=NUMBER; *at goes behind it. */
 static ev_status read_one(const char *text, char **at, evoke_number *out, ev_error *err) {
     char *name = *at, *end = NULL;
-    size_t length = name_length(name);
+    size_t length = expr_name_length(name);
     size_t column = (size_t)(name - text) + 1;
     if (length == 0 || name[length] != '=')
         return ev_fail(err, EV_BAD,

@@ -139,9 +139,7 @@ static ev_status pack_buffer(const bundle_kernel *k, size_t index, const expr_sc
 }
 
 static ev_status check_count(const bundle_kernel *k, size_t given, ev_error *err) {
-    size_t buffers = 0;
-    for (size_t i = 0; i < k->argument_count; i++)
-        buffers += !bundle_is_scalar(&k->arguments[i]);
+    size_t buffers = bundle_buffer_count(k);
     if (given == buffers)
         return EV_OK;
     return ev_fail(err, EV_BAD, "%s takes %zu buffers, and %zu are given", k->name, buffers, given);

@@ -29,7 +29,7 @@
  * improvements of the best skeleton's time, and the others by improvements of the start's best
  * time: local edits do not outlive a change of structure, so a new skeleton competes without them
  * at first, and gains them later. */
-#include "ir/structure_table.h"
+#include "base/hash.h"
 #include "tuner/search/search_inside.h"
 
 #include <assert.h>
@@ -255,7 +255,8 @@ static bool draw_reduced(search *s, skeleton_pool *p, recipe *r, draft *d, char 
 }
 
 /* The next neighbour of a member that is no known genome; NULL: none is left. */
-static ir_genome *next_neighbour(const search *s, member *m) {
+static ir_genome *next_neighbour(const search *s, const skeleton_pool *p, member *m) {
+    (void)p;
     uint64_t same_as = 0;
     ir_genome *next = NULL;
     while (ir_genome_prefix_count(m->genome) > 0 &&
@@ -267,38 +268,18 @@ static ir_genome *next_neighbour(const search *s, member *m) {
     return NULL;
 }
 
-/* Draws a neighbour of a member, of a faster one more often. */
-static bool draw_neighbour(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
-                           ev_pcg *rng) {
-    double at = ev_pcg_unit(rng);
-    size_t from = (size_t)(at * at * at * (double)p->count);
-    if (ev_pcg_unit(rng) >= NEIGHBOURS)
-        return false;
-    for (size_t i = 0; i < p->count; i++) {
-        member *m = &p->members[(from + i) % p->count];
-        ir_genome *next = next_neighbour(s, m);
-        if (!next)
-            continue;
-        recipe_parents(r, m, NULL, parents);
-        recipe_tune(r, next);
-        put_parent(d, m, m);
-        return true;
-    }
-    return false;
-}
-
 /* The bit of an edit of another skeleton, in one of two ways of finishing, in member.extended. */
 static uint64_t extension_bit(const ir_genome *by, size_t at, bool finish_as_by) {
-    ev_sha256 key = ir_genome_edit_key(by, at);
-    uint64_t hash;
-    memcpy(&hash, &key, sizeof hash);
-    return UINT64_C(1) << (2 * (hash % 32) + finish_as_by);
+    return UINT64_C(1) << (2 * (ev_mix64(ir_genome_edit_mark(by, at)) % 32) + finish_as_by);
 }
 
 /* The next extension of a member by the edit of a skeleton of depth 1, the fastest first, that is
  * no known genome; NULL: none is left. */
 static ir_genome *next_extension(const search *s, const skeleton_pool *p, member *m) {
     uint64_t same_as = 0;
+    size_t depth = depth_of(m->genome);
+    if (depth == 0 || depth + 1 == SKELETON_DEPTHS)
+        return NULL;
     for (size_t i = 0; i < 2 * p->count; i++) {
         const ir_genome *by = p->members[i / 2].genome;
         size_t at = depth_of(by) == 1 ? ir_genome_first_opening(by) : SIZE_MAX;
@@ -314,22 +295,23 @@ static ir_genome *next_extension(const search *s, const skeleton_pool *p, member
     return NULL;
 }
 
-/* Draws an extension of a member, of a faster one more often. */
-static bool draw_extension(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
-                           ev_pcg *rng) {
+/* The next child of a member in a list of its own; NULL: none is left. */
+typedef ir_genome *next_fn(const search *s, const skeleton_pool *p, member *m);
+
+/* In a `share` of the draws: draws the next child of a member, of a faster one more often. */
+static bool draw_next(search *s, skeleton_pool *p, double share, next_fn *next, recipe *r, draft *d,
+                      char parents[48], ev_pcg *rng) {
     double at = ev_pcg_unit(rng);
     size_t from = (size_t)(at * at * at * (double)p->count);
-    if (ev_pcg_unit(rng) >= EXTENDED)
+    if (ev_pcg_unit(rng) >= share)
         return false;
     for (size_t i = 0; i < p->count; i++) {
         member *m = &p->members[(from + i) % p->count];
-        size_t depth = depth_of(m->genome);
-        bool can_grow = depth > 0 && depth + 1 < SKELETON_DEPTHS;
-        ir_genome *next = can_grow ? next_extension(s, p, m) : NULL;
-        if (!next)
+        ir_genome *child = next(s, p, m);
+        if (!child)
             continue;
         recipe_parents(r, m, NULL, parents);
-        recipe_tune(r, next);
+        recipe_tune(r, child);
         put_parent(d, m, m);
         return true;
     }
@@ -347,7 +329,7 @@ static bool draw_sweep(search *s, skeleton_pool *p, recipe *r, draft *d, char pa
     bandit all = arms_for(p, first, rng), arms;
     for (unsigned arm = 0; arm < ARM_COUNT; arm++)
         all.open[arm] = all.open[arm] && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT &&
-                        ir_structure_opens((ir_edit_kind)arm);
+                        ir_edit_opens((ir_edit_kind)arm);
     bandit_begin(&arms, all.open, ARM_COUNT, NULL);
     recipe_parents(r, first, NULL, parents);
     put_parent(d, first, first);
@@ -359,7 +341,8 @@ static bool draw_sweep(search *s, skeleton_pool *p, recipe *r, draft *d, char pa
 void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
     skeleton_pool *p = &s->pools[d->start];
     if (draw_sweep(s, p, r, d, parents, rng) || draw_reduced(s, p, r, d, parents, rng) ||
-        draw_neighbour(s, p, r, d, parents, rng) || draw_extension(s, p, r, d, parents, rng))
+        draw_next(s, p, NEIGHBOURS, next_neighbour, r, d, parents, rng) ||
+        draw_next(s, p, EXTENDED, next_extension, r, d, parents, rng))
         return;
     const member *first = choose(p, rng), *mate = choose(p, rng);
     bool crosses = ev_pcg_unit(rng) < CROSSED && can_cross(first, mate);

@@ -1,7 +1,6 @@
 /* The pool of skeletons of a search that is fed by hand: structural edits are drawn on skeletons
  * alone, the share of such children follows their gains, and removal of structure drops local
  * edits. */
-#include "ir/structure_table.h"
 #include "tuner/search/draw.h"
 #include "tuner/search/search.h"
 
@@ -103,6 +102,13 @@ static bool feed(fed *f, ir_genome *genome, const char *operators, double ns) {
     assert_int_equal(search_commit(f->s, &result, &v, NULL), EV_OK);
     ir_genome_free(genome);
     return structural;
+}
+
+/* The next child fails. */
+static void fail_child(fed *f) {
+    child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
+    search_verdict v;
+    assert_int_equal(search_commit(f->s, &failed, &v, NULL), EV_OK);
 }
 
 static void feed_starts(fed *f) {
@@ -230,9 +236,7 @@ static size_t count_parents(fed *f, bool coarsened, size_t edits) {
         count += is_structural(&r) && is_coarsened == coarsened &&
                  ir_genome_prefix_count(parent) == edits;
         recipe_free(&r);
-        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
-        search_verdict v;
-        assert_int_equal(search_commit(f->s, &failed, &v, NULL), EV_OK);
+        fail_child(f);
     }
     return count;
 }
@@ -340,9 +344,7 @@ static void test_the_fastest_is_tried_without_each_edit(void **state) {
             seen[k] += ir_genome_same_prefix(r.parents[0], wanted[k]);
         assert_true(!r.reduced || (r.step_count == 0 && r.estimate.due == 0));
         recipe_free(&r);
-        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
-        search_verdict v;
-        assert_int_equal(search_commit(f.s, &failed, &v, NULL), EV_OK);
+        fail_child(&f);
     }
     assert_true(reduced <= 4); /* two may be of the first skeleton */
     assert_int_equal(seen[0], 1);
@@ -379,9 +381,7 @@ static void test_neighbours_are_tried_once(void **state) {
         tuned += r.tuned;
         assert_true(!r.tuned || r.step_count == 0);
         recipe_free(&r);
-        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
-        search_verdict v;
-        assert_int_equal(search_commit(f.s, &failed, &v, NULL), EV_OK);
+        fail_child(&f);
     }
     assert_int_equal(tuned, 5);
     for (size_t k = 0; k < 5; k++)
@@ -390,13 +390,6 @@ static void test_neighbours_are_tried_once(void **state) {
 }
 
 /* ---- extensions, and the sweep ---- */
-
-/* The next child fails. */
-static void fail_child(fed *f) {
-    child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
-    search_verdict v;
-    assert_int_equal(search_commit(f->s, &failed, &v, NULL), EV_OK);
-}
 
 /* Two skeletons of one edit each are joined once, by whichever is extended. */
 static void test_skeletons_are_extended_by_each_other(void **state) {
@@ -545,9 +538,7 @@ static void test_a_skeleton_without_a_gain_is_estimated(void **state) {
         limited += is_child && r.estimate.due > 0 && r.estimate.due < 660;
         assert_true(!is_structural(&r) || r.estimate.near == 0);
         recipe_free(&r);
-        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
-        search_verdict v;
-        assert_int_equal(search_commit(f.s, &failed, &v, NULL), EV_OK);
+        fail_child(&f);
     }
     assert_true(structural > 20 && limited > structural * 9 / 10); /* but for audits */
     search_free(f.s);
@@ -597,9 +588,7 @@ static bool grows_from_plain(fed *f) {
         structural += is_structural(&r);
         plain += is_structural(&r) && ir_genome_edit_count(r.parents[0]) == 0;
         recipe_free(&r);
-        child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
-        search_verdict v;
-        assert_int_equal(search_commit(f->s, &failed, &v, NULL), EV_OK);
+        fail_child(f);
     }
     assert_true(structural > 10);
     return plain > 0;
