@@ -220,6 +220,11 @@ static ir_genome *put_in_order(const ir_genome *genome) {
     return child;
 }
 
+/* The form is of kernels whose grid cannot be computed: no neighbour of other forms. */
+static bool is_kept(const ir_edit *edit) {
+    return edit->form == IR_FORM_KEPT;
+}
+
 ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at) {
     size_t count = ir_genome_prefix_count(genome);
     ir_genome *ordered = *at == 0 ? put_in_order(genome) : NULL;
@@ -231,7 +236,7 @@ ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at) {
         size_t way = step_way(edit, (*at - 1) / count);
         ir_edit other;
         if (way == ir_structure_ways(ir_structure_row_of(edit->kind)) ||
-            !make_way(genome, edit, way, &other))
+            !make_way(genome, edit, way, &other) || is_kept(edit) != is_kept(&other))
             continue;
         return exchange(genome, ((*at)++ - 1) % count, other);
     }

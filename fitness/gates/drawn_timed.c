@@ -3,7 +3,7 @@
  * A task has few timed cases, often of one kind: the same number of tiles, the same small batch. A
  * search that is paid there alone finds structure that wins at these shapes and loses at others.
  * So a task with fewer than FIT_TIMED_MOST timed search cases gets more. Their times count in the
- * mean of a score like the own ones.
+ * mean of a score, all together half as much as the own ones (search_ns in gates.c).
  *
  * A shape begins as one of the timed search cases, so that relations between sizes mostly hold.
  * About half of its sizes are drawn anew, from the least to the greatest value in the search's
@@ -24,14 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHAPES 192          /* shapes that are drawn */
-#define TRIES_A_CASE 16     /* shapes that are run for a case, at most */
-#define SIZES_MOST 28       /* sizes of a shape that count in its distance from others */
-#define LEAST_BLOCKS 0.0625 /* of the least grid of the own timed cases */
-#define LEAST_NS 0.0625     /* of the least time of the baseline at them */
-#define LEAST_VALUES 16     /* values that a size's multiple leaves in its range, at least */
-#define FUEL_SHARE 1.5      /* of the baseline's instructions at the task's own timed cases */
-#define FUEL_LEAST 100000   /* thread instructions */
+#define SHAPES 192        /* shapes that are drawn */
+#define TRIES_A_CASE 16   /* shapes that are run for a case, at most */
+#define SIZES_MOST 28     /* sizes of a shape that count in its distance from others */
+#define LEAST_BLOCKS 0.25 /* of the least grid of the own timed cases */
+#define LEAST_NS 0.25     /* of the least time of the baseline at them */
+#define LEAST_VALUES 16   /* values that a size's multiple leaves in its range, at least */
+#define FUEL_SHARE 1.5    /* of the baseline's instructions at the task's own timed cases */
+#define FUEL_LEAST 100000 /* thread instructions */
 #define STREAM 0x74696d65u
 
 enum { TRAITS = SIZES_MOST + 4 }; /* the sizes, the grid's dimensions, the bytes */

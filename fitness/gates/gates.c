@@ -106,8 +106,8 @@ void fit_note_means(score *s) {
     s->baseline_ns = fit_mean_of(s, rival_ns, NULL);
 }
 
-/* The share of the worst case in a time of the search. */
-#define WORST_SHARE 0.5
+#define WORST_SHARE 0.5 /* of the worst case in a time of the search */
+#define DRAWN_SHARE 0.5 /* of all drawn cases together, beside the task's own as 1 */
 
 /* ln of the case's time as a part of the baseline's; NAN: not timed. */
 static double log_ratio(const fitness *f, const score_case *c) {
@@ -115,22 +115,48 @@ static double log_ratio(const fitness *f, const score_case *c) {
     return c->ns > 0 && base > 0 ? log(c->ns / base) : NAN;
 }
 
-/* The time that the search goes by: the mean over the timed cases, drawn half-way to the case where
- * least is gained on the baseline. Of two variants with equal means, the one that gains everywhere
- * is more likely to gain at shapes that nobody timed. The baseline's own is its mean. */
-static double search_ns(const fitness *f, const score *s) {
-    double sum = 0, worst = -INFINITY;
-    size_t count = 0;
+static bool is_drawn(const fitness *f, const score_case *c) {
+    const task_case *drawn = NULL;
+    for (size_t i = 0; (drawn = fitness_drawn_timed(f, i)) != NULL; i++) {
+        if (strcmp(drawn->name, c->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Logarithms of times as parts of the baseline's. */
+typedef struct log_sum {
+    double sum, worst;
+    size_t count;
+} log_sum;
+
+static log_sum sum_ratios(const fitness *f, const score *s, bool drawn) {
+    log_sum sum = {.worst = -INFINITY};
     for (size_t i = 0; i < s->case_count; i++) {
         double log_of = log_ratio(f, &s->cases[i]);
-        if (isnan(log_of))
+        if (isnan(log_of) || is_drawn(f, &s->cases[i]) != drawn)
             continue;
-        sum += log_of;
-        worst = fmax(worst, log_of);
-        count++;
+        sum.sum += log_of;
+        sum.worst = fmax(sum.worst, log_of);
+        sum.count++;
     }
-    double mean = fit_mean_ns(s);
-    return count > 0 ? mean * exp(WORST_SHARE * (worst - sum / (double)count)) : mean;
+    return sum;
+}
+
+/* The time that the search goes by: the weighted mean over the timed cases, brought half-way to the
+ * task's own case where least is gained on the baseline. Of two variants with equal means, the one
+ * that gains everywhere is more likely to gain at shapes that nobody timed. The task's own cases
+ * are what shall be fast, so all drawn ones together weigh half as much, and one no more than an
+ * own one. The baseline's own time is its plain mean. */
+static double search_ns(const fitness *f, const score *s) {
+    log_sum own = sum_ratios(f, s, false), drawn = sum_ratios(f, s, true);
+    if (own.count == 0)
+        return fit_mean_ns(s);
+    double of_own = (double)own.count, of_drawn = (double)drawn.count;
+    double weight = drawn.count > 0 ? fmin(DRAWN_SHARE * of_own / of_drawn, 1) : 0;
+    double plain = (own.sum + drawn.sum) / (of_own + of_drawn);
+    double mean = (own.sum + weight * drawn.sum) / (of_own + weight * of_drawn);
+    return fit_mean_ns(s) * exp(mean - plain + WORST_SHARE * (own.worst - mean));
 }
 
 /* ---- gate 2 ---- */

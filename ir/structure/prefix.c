@@ -234,11 +234,15 @@ ev_status ir_early_reach(ir_base *base, const ir_source *source, ev_error *err) 
         return ev_fail_memory(err, 1);
     ev_status status = EV_OK;
     for (size_t i = 0; status == EV_OK && i < prefix_of(source); i++) {
+        if (source->reached)
+            *source->reached = i;
         if (i >= kept)
             status = apply(base, source, i, plan, arena, err);
         if (status == EV_OK)
             status = step_plan(source, i, arena, &plan, err);
     }
+    if (source->reached && status == EV_OK)
+        *source->reached = prefix_of(source);
     ev_arena_free(arena);
     return status;
 }

@@ -430,8 +430,14 @@ static ev_status draw_steps(drawing *d, ev_str *operators, ev_error *err) {
     unsigned count = d->recipe->step_count;
     for (unsigned i = 0; i < count; i++) {
         ev_status status = take_step(d, &d->recipe->steps[i], operators, err);
-        bool last = i + 1 == count;
-        if (status == EV_INFRA || (status == EV_BAD && last && operators->length == 0))
+        bool is_empty = i + 1 == count && operators->length == 0;
+        if (status == EV_BAD && is_empty && ir_genome_prefix_count(d->child.genome) > 0) {
+            ev_error why = {0};
+            status = step_retune(d, &why);
+            if (status == EV_OK)
+                note(operators, ARM_OF(RETUNE));
+        }
+        if (status == EV_INFRA || (status == EV_BAD && is_empty))
             return ev_wrap(err, status, "nothing to draw");
     }
     if (count == 0 && operators->length == 0)
@@ -447,6 +453,24 @@ static ev_status check_base(const drawing *d, ev_error *err) {
     return EV_OK;
 }
 
+/* Leaves out structural edits of the parents that lost their place. */
+static ev_status mend(drawing *d, ev_error *err) {
+    const recipe *r = d->recipe;
+    const ir_genome *child = d->child.genome, *const *parents = r->tuned ? r->origin : r->parents;
+    unsigned count = r->tuned ? r->origin_count : r->parent_count;
+    ir_genome *mended = NULL;
+    bool is_made = r->tuned || r->reduced || r->crossed;
+    bool is_as_before = !is_made && count > 0 && ir_genome_same_base(child, parents[0]);
+    if (!d->bases->mend || ir_genome_prefix_count(child) < 2 || is_as_before)
+        return EV_OK;
+    EV_TRY(d->bases->mend(d->bases->context, child, parents, count, &mended, err));
+    if (ir_genome_same_prefix(child, mended))
+        ir_genome_free(mended);
+    else
+        take(d, mended);
+    return EV_OK;
+}
+
 ev_status draw_child(const task *t, const draw_bases *bases, const recipe *r, drawn_child *out,
                      ev_str *operators, ev_error *err) {
     assert(r->parent_count > 0);
@@ -454,6 +478,8 @@ ev_status draw_child(const task *t, const draw_bases *bases, const recipe *r, dr
     ev_status status = draw_steps(&d, operators, err);
     if (status == EV_OK)
         status = check_base(&d, err);
+    if (status == EV_OK)
+        status = mend(&d, err);
     if (status == EV_OK)
         *out = d.child;
     else

@@ -41,6 +41,10 @@ typedef struct draw_bases {
     /* A child of `parent` with one more structural edit, as ir_structure_draw. */
     ev_status (*structure)(void *context, const ir_genome *parent, ir_edit_kind kind,
                            const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err);
+    /* A child without the structural edits of its parents that lost their place, as
+     * ir_structure_mend. NULL: such a child fails when it is built. */
+    ev_status (*mend)(void *context, const ir_genome *child, const ir_genome *const *parents,
+                      size_t count, ir_genome **out, ev_error *err);
 } draw_bases;
 
 /* Pairs of linked edits: a child that has one of a pair gets the other as well. */

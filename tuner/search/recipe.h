@@ -50,7 +50,9 @@ typedef struct recipe {
     unsigned parent_count;
     bool crossed; /* the one parent was made by crossover */
     bool reduced; /* the one parent was made by leaving out an edit */
-    bool tuned;   /* the one parent was made by changing an option or a form */
+    bool tuned;   /* the one parent was made from `origin`, by changing an edit or adding one */
+    const ir_genome *origin[1]; /* owned reference */
+    unsigned origin_count;
     recipe_step steps[RECIPE_STEPS];
     unsigned step_count;
     const ir_genome *stock[RECIPE_STOCK]; /* genomes of one edit; owned references */

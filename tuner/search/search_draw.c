@@ -11,6 +11,7 @@
 
 #define PROBES 32        /* one child in so many is not filtered (an audit of the filter) */
 #define SKETCH_PROBES 64 /* one child in so many is built although its fast code is wrong */
+#define SKELETON_SLACK 2 /* a skeleton's fast code may take so many times its parent's */
 #define AUDITS 64        /* one child in so many is timed although its fingerprint is known */
 
 /* ---- recipes ---- */
@@ -18,6 +19,8 @@
 void recipe_free(recipe *r) {
     for (unsigned i = 0; i < r->parent_count; i++)
         ir_genome_free(r->parents[i]);
+    for (unsigned i = 0; i < r->origin_count; i++)
+        ir_genome_free(r->origin[i]);
     for (unsigned i = 0; i < r->stock_count; i++)
         ir_genome_free(r->stock[i]);
     *r = (recipe){0};
@@ -55,6 +58,7 @@ void recipe_reduce(recipe *r, const ir_genome *reduced) {
 }
 
 void recipe_tune(recipe *r, const ir_genome *tuned) {
+    r->origin[r->origin_count++] = ir_genome_ref(r->parents[0]);
     put_only_parent(r, tuned);
     r->tuned = true;
 }
@@ -122,7 +126,9 @@ static void put_sketch(recipe *r, const search *s, ev_pcg *rng) {
 }
 
 /* Sets the limits for fast code. LLVM does not build a child whose fast code is no faster than its
- * faster parent's, on the small cases or else at full shape. If neither limit is known, the fast
+ * faster parent's, on the small cases or else at full shape. Fast code schedules nothing, so that
+ * of two structures the one that LLVM's code makes slower may be ahead: a child of another
+ * structure is built unless its fast code takes twice as long. If neither limit is known, the fast
  * code is timed all the same, for comparison with that of later children. */
 static void put_estimate(recipe *r, const search *s, const draft *d) {
     const sketched *of = &d->sketch;
@@ -131,7 +137,7 @@ static void put_estimate(recipe *r, const search *s, const draft *d) {
     if (!s->rules->estimates || draft_audits(d))
         return;
     r->estimate.near = probes ? 0 : of->near;
-    r->estimate.due = of->due;
+    r->estimate.due = of->due * (d->skeleton ? SKELETON_SLACK : 1);
 }
 
 /* The parent's error for an estimate. Fast code runs one block at full shape, so its own error

@@ -38,16 +38,19 @@
 #include <string.h>
 
 #define LEAST_SHARE 0.15 /* of the children drawn from the skeletons, and of the others */
+#define PAYING_SHARE 0.6 /* of those from the skeletons, while the fastest one has structure ...   \
+                          */
+#define PAYING_UNTIL 0.7 /* ... until this part of the budget, if it is known */
 #define PRIOR_GAIN 0.02  /* an effort begins with this gain ... */
 #define PRIOR_TRIES 20   /* ... of so many children */
 #define FADE 0.98        /* of an effort at each of its children */
 #define OF_A_PREFIX 3    /* most skeletons of one prefix, unless it is empty */
 #define OF_AN_OUTLINE 4  /* most of one outline, the same */
-#define SWEPT 64         /* children of the sweep that come early ... */
+#define SWEPT 40         /* children of the sweep that come early ... */
 #define SWEEP_EARLY 0.5  /* ... so often is one of them drawn ... */
-#define SWEEP_LATE 0.1   /* ... and one of the rest */
+#define SWEEP_LATE 0.03  /* ... and one of the rest */
 #define NEIGHBOURS 0.3   /* so often a neighbour is drawn, while there are any */
-#define EXTENDED 0.3     /* so often an extension is drawn of what is left, the same */
+#define EXTENDED 0.15    /* so often an extension is drawn of what is left, the same */
 #define REDUCED 0.3    /* so often the fastest is drawn without an edit, while one is left to try */
 #define BY_DEPTH 0.5   /* so often the parent is one of a random depth, shallow ones more often */
 #define NOTHING 0.02   /* relative change of time by an edit that is not worth a place */
@@ -108,7 +111,10 @@ bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng) {
     double structure = p->structure.gain / p->structure.tries;
     double local = p->local.gain / p->local.tries;
     double share = structure / (structure + local), at = ev_pcg_unit(rng);
-    share = fmin(fmax(share, LEAST_SHARE), 1 - LEAST_SHARE);
+    bool is_late =
+        (double)s->committed > PAYING_UNTIL * (double)s->evaluations && s->evaluations > 0;
+    bool pays = !is_late && ir_genome_prefix_count(p->members[0].genome) > 0;
+    share = fmin(fmax(share, pays ? PAYING_SHARE : LEAST_SHARE), 1 - LEAST_SHARE);
     return at < share;
 }
 
@@ -509,8 +515,9 @@ static void note_no_place(skeleton_pool *p, const draft *d, const char *operator
     unsigned taken = 0;
     while (taken < step->count && !begins_with(operators, step->arms[taken]))
         taken++;
-    if (taken == step->count && operators[0] != '\0')
-        return; /* a later step was taken */
+    if (taken == step->count && operators[0] != '\0' && d->step_count > 1)
+        return; /* a later step was taken; of one step alone, the change of an option in its place
+                 */
     for (size_t i = 0; i < p->count; i++) {
         member *m = &p->members[i];
         for (unsigned k = 0; m->child == d->parent && k < taken; k++) {

@@ -401,6 +401,26 @@ ev_status bases_draw_structure(const bases *b, const ir_genome *parent, ir_edit_
     return EV_OK;
 }
 
+typedef struct structure_mend {
+    const ir_genome *const *parents;
+    size_t count;
+    ir_genome *mended;
+} structure_mend;
+
+static ev_status mend_structure(void *context, ir_source *source, ev_error *err) {
+    structure_mend *m = context;
+    return ir_structure_mend(source, m->parents, m->count, &m->mended, err);
+}
+
+ev_status bases_mend_structure(const bases *b, const ir_genome *child,
+                               const ir_genome *const *parents, size_t count, ir_genome **out,
+                               ev_error *err) {
+    structure_mend m = {parents, count, NULL};
+    EV_TRY(use_source(b, child, mend_structure, &m, err));
+    *out = m.mended;
+    return EV_OK;
+}
+
 static ev_status count_structure(void *context, ir_source *source, ev_error *err) {
     return ir_structure_sites(source, context, err);
 }

@@ -42,6 +42,10 @@ void bases_set_heat(bases *b, const ir_genome *genome, double *heat);
 ev_status bases_draw_structure(const bases *b, const ir_genome *parent, ir_edit_kind kind,
                                const ir_hints *hints, ev_pcg *rng, ir_genome **out,
                                ev_error *err) EV_CHECKED;
+/* Leaves out what lost its place in a child, as ir_structure_mend. */
+ev_status bases_mend_structure(const bases *b, const ir_genome *child,
+                               const ir_genome *const *parents, size_t count, ir_genome **out,
+                               ev_error *err) EV_CHECKED;
 /* Counts the places of structural edits in a genome, as ir_structure_sites. */
 ev_status bases_structure_sites(const bases *b, const ir_genome *genome,
                                 size_t sites[IR_EDIT_COUNT], ev_error *err) EV_CHECKED;

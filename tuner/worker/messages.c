@@ -169,6 +169,7 @@ static void walk_child(fields *f, child_message *m) {
     field_bool(f, "crossed", &r->crossed);
     field_bool(f, "reduced", &r->reduced);
     field_bool(f, "tuned", &r->tuned);
+    walk_genomes(f, "origin", r->origin, &r->origin_count, 1);
     walk_steps(f, r);
     walk_genomes(f, "stock", r->stock, &r->stock_count, RECIPE_STOCK);
     walk_tabu(f, r);

@@ -22,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROTOCOL_VERSION 14
-#define MESSAGE_GENOMES (RECIPE_STOCK + 2) /* most genomes in one message: those of a recipe */
+#define PROTOCOL_VERSION 15
+#define MESSAGE_GENOMES (RECIPE_STOCK + 3) /* most genomes in one message: those of a recipe */
 
 /* A worker's part in an evaluation. Two processes on one GPU would disturb each other's times, so
  * each GPU has one timer. Screeners keep the timer busy: they draw and build variants, run gates 1

@@ -309,12 +309,22 @@ static ev_status draw_structure(void *context, const ir_genome *parent, ir_edit_
     return bases_draw_structure(w->bases, parent, kind, hints, rng, out, err);
 }
 
+static ev_status mend_structure(void *context, const ir_genome *child,
+                                const ir_genome *const *parents, size_t count, ir_genome **out,
+                                ev_error *err) {
+    worker *w = context;
+    return bases_mend_structure(w->bases, child, parents, count, out, err);
+}
+
 static ev_status draw(worker *w, const recipe *r, drawn_child *child, ev_str *operators,
                       candidate_failure *f, ev_error *err) {
     EV_TRY(worker_enter(w, STAGE_DRAW, err));
     double before = ev_clock_cpu();
-    draw_bases from = {
-        .context = w, .get = get_base, .heat = worker_heat, .structure = draw_structure};
+    draw_bases from = {.context = w,
+                       .get = get_base,
+                       .heat = worker_heat,
+                       .structure = draw_structure,
+                       .mend = mend_structure};
     ev_error why = {0};
     ev_status status = draw_child(w->t, &from, r, child, operators, &why);
     w->seconds[PART_MUTATE] += ev_clock_cpu() - before;

@@ -342,7 +342,8 @@ static void test_retune_changes_one_edit_of_the_prefix(void **state) {
     ir_genome_free(genome);
 }
 
-/* The neighbours of a genome are one step away in one edit, and each comes once. */
+/* The neighbours of a genome are one step away in one edit, and each comes once. The form `kept` is
+ * of kernels whose grid cannot be computed, so no other form has such a neighbour. */
 static void test_neighbours_are_one_step_away(void **state) {
     (void)state;
     ir_genome *genome = genome_from(json_pack(
@@ -350,9 +351,9 @@ static void test_neighbours_are_one_step_away(void **state) {
         "edits", "kind", "coarsen", "anchor", "y", "option", 2, "form", "far", "kind", "specialise",
         "anchor", "a2", "option", 77, "form", "equal", "kind", "unroll-turns", "anchor", "loop 0",
         "option", 4, "kind", "relabel-threads", "option", 16));
-    static const char *const steps[] = {
-        "coarsen 4 far",     "unroll-turns 8 ",      "unroll-turns 2 ", "relabel-threads 8 ",
-        "coarsen 2 strided", "coarsen 2 neighbours", "coarsen 2 kept"};
+    static const char *const steps[] = {"coarsen 4 far",     "unroll-turns 8 ",
+                                        "unroll-turns 2 ",   "relabel-threads 8 ",
+                                        "coarsen 2 strided", "coarsen 2 neighbours"};
     size_t at = 0, count = 0;
     for (ir_genome *next; (next = ir_genome_neighbour(genome, &at)) != NULL; count++) {
         assert_true(count < sizeof steps / sizeof steps[0]);
@@ -404,12 +405,39 @@ static void list_edits(const ir_genome *genome, char text[256]) {
     json_decref(json);
 }
 
+#define TURNS "{'kind':'unroll-loop','anchor':'loop 0.0','option':1}"
 #define Y2 "{'kind':'coarsen','anchor':'y','option':2,'form':'far'}"
 #define X4 "{'kind':'coarsen','anchor':'x','option':4,'form':'far'}"
 #define STAGE "{'kind':'stage','anchor':'loop 0','option':8}"
 #define AHEAD "{'kind':'pipeline-loads','anchor':'loop 0','option':1}"
 #define OUT "{'kind':'unroll-loop','anchor':'loop 0','option':1,'form':'interior'}"
 #define LIMIT "{'kind':'max-registers','option':96}"
+
+static ev_status mend(const char *child, const char *parent, char text[256]) {
+    ir_genome *own = genome_of_text(child), *mended = NULL;
+    const ir_genome *from = genome_of_text(parent);
+    ir_source source = source_of(&product, own);
+    ev_status status = ir_structure_mend(&source, &from, 1, &mended, &err);
+    if (status == EV_OK)
+        list_edits(mended, text);
+    ir_genome_free(mended);
+    ir_genome_free(from);
+    ir_genome_free(own);
+    return status;
+}
+
+/* A child without the edit that made a loop loses the edit that unrolled that loop, unless no
+ * parent had it. */
+static void test_what_lost_its_place_is_left_out(void **state) {
+    (void)state;
+    char text[256];
+    OK(mend("[" STAGE "," TURNS "," LIMIT "]", "[" STAGE "," TURNS "]", text));
+    assert_string_equal(text, "stage loop 0 8, unroll-loop loop 0.0 1, max-registers - 96");
+    OK(mend("[" Y2 "," TURNS "," AHEAD "," LIMIT "]", "[" STAGE "," TURNS "," AHEAD "]", text));
+    assert_string_equal(text, "coarsen y 2, pipeline-loads loop 0 1, max-registers - 96");
+    assert_int_equal(mend("[" Y2 "," TURNS "]", "[" Y2 "]", text), EV_BAD);
+    assert_non_null(strstr(err.text, "edit 1 (unroll-loop)"));
+}
 
 /* Edits out of the usual order come into it first. */
 static void test_the_first_neighbour_is_in_order(void **state) {
@@ -551,6 +579,7 @@ int main(void) {
         cmocka_unit_test(test_without_structure_local_edits_go),
         cmocka_unit_test(test_retune_takes_no_value_from_the_table),
         cmocka_unit_test(test_neighbours_are_one_step_away),
+        cmocka_unit_test(test_what_lost_its_place_is_left_out),
         cmocka_unit_test(test_the_first_neighbour_is_in_order),
         cmocka_unit_test(test_a_skeleton_is_extended_by_another),
         cmocka_unit_test(test_the_extent_is_the_product_of_options),
