@@ -453,17 +453,26 @@ static ev_status check_base(const drawing *d, ev_error *err) {
     return EV_OK;
 }
 
-/* Leaves out structural edits of the parents that lost their place. */
+/* Leaves out structural edits of the parents and of the stock that have no place in the child. A
+ * child whose own edit has none stays as it is, and fails when it is built. */
 static ev_status mend(drawing *d, ev_error *err) {
     const recipe *r = d->recipe;
-    const ir_genome *child = d->child.genome, *const *parents = r->tuned ? r->origin : r->parents;
-    unsigned count = r->tuned ? r->origin_count : r->parent_count;
+    const ir_genome *from[2 + RECIPE_STOCK], *child = d->child.genome;
+    size_t count = r->tuned ? r->origin_count : r->parent_count;
     ir_genome *mended = NULL;
+    ev_error why = {0};
+    memcpy(from, r->tuned ? r->origin : r->parents, count * sizeof *from);
     bool is_made = r->tuned || r->reduced || r->crossed;
-    bool is_as_before = !is_made && count > 0 && ir_genome_same_base(child, parents[0]);
-    if (!d->bases->mend || ir_genome_prefix_count(child) < 2 || is_as_before)
+    bool is_as_before = !is_made && ir_genome_same_base(child, from[0]);
+    if (!d->bases->mend || ir_genome_prefix_count(child) == 0 || is_as_before)
         return EV_OK;
-    EV_TRY(d->bases->mend(d->bases->context, child, parents, count, &mended, err));
+    memcpy(&from[count], r->stock, r->stock_count * sizeof *from);
+    count += r->stock_count;
+    ev_status status = d->bases->mend(d->bases->context, child, from, count, &mended, &why);
+    if (status == EV_BAD)
+        return EV_OK;
+    if (status != EV_OK)
+        return ev_fail(err, status, "%s", why.text);
     if (ir_genome_same_prefix(child, mended))
         ir_genome_free(mended);
     else

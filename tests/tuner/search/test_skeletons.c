@@ -701,6 +701,43 @@ static void test_steps_on_structure_drop_local_edits(void **state) {
     ir_genome_free(bare);
 }
 
+/* Keeps the first structural edit alone; `context` counts the genomes that edits may come from. */
+static ev_status keep_first(void *context, const ir_genome *child, const ir_genome *const *parents,
+                            size_t count, ir_genome **out, ev_error *err) {
+    (void)err;
+    assert_int_equal(ir_genome_prefix_count(parents[0]), 1);
+    *(size_t *)context += count;
+    *out = ir_genome_part(child, 0, 1);
+    return EV_OK;
+}
+
+/* A child of another structure is mended, with all genomes that its edits came from; one with its
+ * parent's structure is not. */
+static void test_a_child_is_mended(void **state) {
+    (void)state;
+    const task t = {.starts = (task_start *)&textbook, .start_count = 1};
+    ir_genome *origin = skeleton_of(true, 0, 0), *tuned = skeleton_of(true, 8, 0);
+    for (size_t made = 0; made < 2; made++) {
+        size_t sources = 0;
+        draw_bases bases = {.context = &sources, .get = no_base, .mend = keep_first};
+        recipe r = {.parents = {ir_genome_ref(tuned)}, .parent_count = 1, .tuned = made == 1};
+        if (r.tuned)
+            r.origin[r.origin_count++] = ir_genome_ref(origin);
+        r.stock[r.stock_count++] = ir_genome_ref(origin);
+        drawn_child child = {0};
+        ev_str operators = EV_STR_EMPTY;
+        ev_error err = {0};
+        assert_int_equal(draw_child(&t, &bases, &r, &child, &operators, &err), EV_OK);
+        assert_int_equal(ir_genome_prefix_count(child.genome), made == 1 ? 1 : 2);
+        assert_int_equal(sources, made == 1 ? 2 : 0);
+        ev_str_free(&operators);
+        drawn_child_free(&child);
+        recipe_free(&r);
+    }
+    ir_genome_free(origin);
+    ir_genome_free(tuned);
+}
+
 /* A structural edit of the stock takes its usual place: work is divided before blocks are
  * relabelled. */
 static void test_stock_takes_its_usual_place(void **state) {
@@ -746,6 +783,7 @@ int main(void) {
         cmocka_unit_test(test_a_part_that_is_as_fast_replaces_the_whole),
         cmocka_unit_test(test_what_does_not_join_replaces_nothing),
         cmocka_unit_test(test_the_fastest_is_tried_without_each_edit),
+        cmocka_unit_test(test_a_child_is_mended),
         cmocka_unit_test(test_stock_takes_its_usual_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
