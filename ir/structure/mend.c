@@ -32,7 +32,9 @@ static ev_status try_prefix(const ir_source *source, const ir_genome *genome, si
 ev_status ir_structure_mend(const ir_source *source, const ir_genome *const *parents, size_t count,
                             ir_genome **out, ev_error *err) {
     assert(source->genome);
-    ir_genome *genome = ir_genome_ref(source->genome);
+    ir_genome *genome = ir_genome_clone(source->genome);
+    if (!genome)
+        return ev_fail_memory(err, 0);
     for (;;) {
         size_t at = 0;
         ev_error why = {0};

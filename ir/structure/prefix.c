@@ -46,7 +46,8 @@ static void ask_to_inline(LLVMModuleRef module, LLVMValueRef entry) {
 }
 
 ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) {
-    return run(base, module, normal, err);
+    EV_TRY(run(base, module, normal, err));
+    return ir_structure_hoist_bounds(LLVMGetNamedFunction(module, base->entry), err);
 }
 
 /* Behind an edit: merges loads that have become equal, and normalises the rest. */

@@ -1,0 +1,105 @@
+/* Bounds: brings what the tests of loops compare with before the loops, where nothing in the loop
+ * changes it. `for (z = 1; z < n - 1; z++)` computes n - 1 in each turn. Edits that share out or
+ * stage turns need the bound before the first turn. */
+#include "ir/structure/structure_internal.h"
+
+#include <llvm-c/Core.h>
+
+enum { DEEPEST = 8 }; /* instructions between a bound and what comes from outside */
+
+typedef struct hoist {
+    const ir_flow *flow;
+    const ir_loop *loop;
+    LLVMBuilderRef builder; /* at the end of the preheader */
+} hoist;
+
+/* Instructions that have no effect and trap nowhere. */
+static bool is_pure(LLVMValueRef insn) {
+    switch (LLVMGetInstructionOpcode(insn)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMTrunc:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMICmp:
+    case LLVMSelect:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_inside(const hoist *h, LLVMValueRef value) {
+    return LLVMIsAInstruction(value) &&
+           h->loop->holds[ir_flow_block(h->flow, LLVMGetInstructionParent(value))];
+}
+
+/* Whether the value is made of pure instructions and of what comes from outside the loop. */
+static bool can_hoist(const hoist *h, LLVMValueRef value, unsigned depth) {
+    if (!is_inside(h, value))
+        return true;
+    if (depth == 0 || !is_pure(value))
+        return false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++) {
+        if (!can_hoist(h, LLVMGetOperand(value, (unsigned)i), depth - 1))
+            return false;
+    }
+    return true;
+}
+
+/* Moves the value, and before it what it is made of. */
+static void move_out(const hoist *h, LLVMValueRef value) {
+    if (!is_inside(h, value))
+        return;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        move_out(h, LLVMGetOperand(value, (unsigned)i));
+    LLVMInstructionRemoveFromParent(value);
+    LLVMInsertIntoBuilder(h->builder, value);
+}
+
+/* Hoists the bound of a test at the end of the block. */
+static void hoist_bound(const hoist *h, uint32_t block) {
+    LLVMValueRef last = ir_flow_last(h->flow, block);
+    if (!LLVMIsABranchInst(last) || !LLVMIsConditional(last) ||
+        !LLVMIsAICmpInst(LLVMGetCondition(last)))
+        return;
+    for (unsigned side = 0; side < 2; side++) {
+        LLVMValueRef value = LLVMGetOperand(LLVMGetCondition(last), side);
+        if (can_hoist(h, value, DEEPEST))
+            move_out(h, value);
+    }
+}
+
+static void hoist_bounds(const ir_flow *flow) {
+    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(flow->function));
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
+    for (uint32_t l = 0; l < flow->loop_count; l++) {
+        const hoist h = {.flow = flow, .loop = &flow->loops[l], .builder = builder};
+        if (h.loop->latch == IR_NONE || h.loop->preheader == IR_NONE)
+            continue;
+        LLVMPositionBuilderBefore(builder, ir_flow_last(flow, h.loop->preheader));
+        hoist_bound(&h, h.loop->header);
+        hoist_bound(&h, h.loop->latch);
+    }
+    LLVMDisposeBuilder(builder);
+}
+
+ev_status ir_structure_hoist_bounds(LLVMValueRef function, ev_error *err) {
+    ir_flow flow;
+    ev_error why = {0};
+    ev_arena *arena = ev_arena_new();
+    if (!arena)
+        return ev_fail_memory(err, 1);
+    ev_status status = ir_flow_make(function, arena, &flow, &why);
+    if (status == EV_OK)
+        hoist_bounds(&flow);
+    ev_arena_free(arena);
+    return status == EV_OK || status == EV_BAD ? EV_OK : ev_fail(err, status, "%s", why.text);
+}
