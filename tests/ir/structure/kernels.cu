@@ -547,3 +547,29 @@ extern "C" __global__ void chosen(PARAMETERS) {
     }
     y[i * n + j] = sum;
 }
+
+/* All rows but the first and the last, whose bound each turn computes anew; the other rows are 0. */
+extern "C" __global__ void middle(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x;
+    if (j >= n)
+        return;
+    y[j] = 0;
+    y[(m - 1) * n + j] = 0;
+    for (int i = 1; i < m - 1; i++)
+        y[i * n + j] = x[(i - 1) * n + j] + 2 * x[i * n + j] + x[(i + 1) * n + j];
+}
+
+/* A bound that the turns change. */
+extern "C" __global__ void shrinking(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, last = m;
+    if (j >= n)
+        return;
+    float sum = 0;
+    for (int i = 0; i < last - 1; i++) {
+        sum += x[i * n + j];
+        if (sum > 20)
+            last--;
+    }
+    for (int i = 0; i < m; i++)
+        y[i * n + j] = sum;
+}
