@@ -39,7 +39,8 @@
     (CIRCULANT_MOST((teams) * CIRCULANT_TURN(slots) * (slots), outputs) * CIRCULANT_SLOT)
 
 /* Two real operands of a transform: vectors of k numbers, `stride` apart. Vectors from `terms` on
- * are zeros; they are not read. */
+ * are zeros; they are not read, but the
+ * first vector always may be. */
 typedef struct circulant_rows {
     const float *re, *im;
     int re_terms, im_terms;
@@ -50,7 +51,7 @@ typedef struct circulant_rows {
 typedef struct circulant_lane {
     int lane; /* 0 to 7 */
     int k, log2_k;
-    float2 twiddle[CIRCULANT_OWN];
+    float2 twiddle[CIRCULANT_OWN / 2], top; /* of register r: twiddle[r], and twiddle[r - 8] top */
 } circulant_lane;
 
 CIRCULANT_FN float2 circulant_times(float2 a, float2 b) {
@@ -127,52 +128,85 @@ CIRCULANT_FN circulant_lane circulant_lane_of(int lane, int k) {
         float2 unit = make_float2(1.0f, 0.0f);
         if (k > CIRCULANT_LANES * bit)
             sincospif(-(float)lane / (float)(CIRCULANT_LANES * bit), &unit.y, &unit.x);
+        if (bit < CIRCULANT_OWN / 2) {
 #pragma unroll
-        for (int r = 0; r < bit; r++)
-            l.twiddle[r + bit] = circulant_times(l.twiddle[r], unit);
+            for (int r = 0; r < bit; r++)
+                l.twiddle[r + bit] = circulant_times(l.twiddle[r], unit);
+        } else {
+            l.top = unit;
+        }
     }
     return l;
 }
 
-/* A thread's numbers of a chunk, 8 r + lane. */
-CIRCULANT_FN void circulant_load(const circulant_rows *from, int chunk, const circulant_lane *l,
+/* The factor of register r between the halves of a transform. */
+CIRCULANT_FN float2 circulant_twiddle(const circulant_lane *l, int r) {
+    const float2 low = l->twiddle[r % (CIRCULANT_OWN / 2)];
+    if (r < CIRCULANT_OWN / 2)
+        return low;
+    return r == CIRCULANT_OWN / 2 ? l->top : circulant_times(low, l->top);
+}
+
+/* A thread's numbers of a chunk, 8 r + lane; behind the last chunk, those of the last. Nothing is
+ * read behind the last term: the address is then that of the first. No branch is taken, so that all
+ * loads are under way at once. */
+template <int log2_k>
+CIRCULANT_FN void circulant_load(const circulant_rows *from, int chunk, int last, int lane,
                                  float2 v[CIRCULANT_OWN]) {
-    const int terms = CIRCULANT_CHUNK >> l->log2_k, first = chunk * terms;
-    const size_t start = (size_t)first * from->stride;
-    const float *re = from->re + start, *im = from->im + start;
-    const bool is_whole = first + terms <= from->im_terms && first + terms <= from->re_terms;
+    enum { k = 1 << log2_k, every = k > CIRCULANT_LANES ? k / CIRCULANT_LANES : 1 };
+    const int own = lane >> log2_k; /* not 0 where eight numbers are more than one vector */
+    const int first = min(chunk, last) * (CIRCULANT_CHUNK >> log2_k) + own, at = lane & (k - 1);
+    const int step = from->stride * (k < CIRCULANT_LANES ? CIRCULANT_LANES / k : 1);
+    const float *re = from->re + (size_t)first * from->stride;
+    const float *im = from->im + (size_t)first * from->stride;
+#pragma unroll
+    for (int r = 0; r < CIRCULANT_OWN; r += every) {
+        const int term = first + ((CIRCULANT_LANES * r) >> log2_k);
+        const float *a = (term < from->re_terms ? re : from->re) + at;
+        const float *b = (term < from->im_terms ? im : from->im) + at;
+#pragma unroll
+        for (int n = 0; n < every; n++)
+            v[r + n] = make_float2(__ldg(a + CIRCULANT_LANES * n), __ldg(b + CIRCULANT_LANES * n));
+        re += step;
+        im += step;
+    }
+}
+
+/* Zeros for the terms of a chunk that are not there. Apart from circulant_load, so that nothing
+ * waits for the loads before they are needed. */
+template <int log2_k>
+CIRCULANT_FN void circulant_clear(const circulant_rows *from, int chunk, int lane,
+                                  float2 v[CIRCULANT_OWN]) {
+    const int first = chunk * (CIRCULANT_CHUNK >> log2_k) + (lane >> log2_k);
 #pragma unroll
     for (int r = 0; r < CIRCULANT_OWN; r++) {
-        const int e = CIRCULANT_LANES * r + l->lane, term = e >> l->log2_k;
-        const int at = term * from->stride + (e & (l->k - 1));
-        v[r] = make_float2(0.0f, 0.0f);
-        if (is_whole || first + term < from->re_terms)
-            v[r].x = __ldg(re + at);
-        if (is_whole || first + term < from->im_terms)
-            v[r].y = __ldg(im + at);
+        const int term = (CIRCULANT_LANES * r) >> log2_k;
+        v[r].x = first + term < from->re_terms ? v[r].x : 0.0f;
+        v[r].y = first + term < from->im_terms ? v[r].y : 0.0f;
     }
 }
 
 /* From the numbers of circulant_load to bins, which are left in `slot`. */
+template <int log2_k>
 CIRCULANT_FN void circulant_transform(float2 v[CIRCULANT_OWN], const circulant_lane *l,
                                       float2 *slot) {
+    enum { k = 1 << log2_k, far = k / CIRCULANT_LANES };
 #pragma unroll
-    for (int half = 8; half >= 1; half /= 2) {
-        if (l->k > CIRCULANT_LANES * half)
-            circulant_stage(v, half);
+    for (int half = far / 2; half >= 1; half /= 2)
+        circulant_stage(v, half);
+#pragma unroll
+    for (int r = 0; r < CIRCULANT_OWN; r++) {
+        const int n = far > 1 ? r % (far > 1 ? far : 1) : 0;
+        slot[8 * r + r / 2 + l->lane] =
+            n > 0 ? circulant_times(v[r], circulant_twiddle(l, n)) : v[r];
     }
-#pragma unroll
-    for (int r = 0; r < CIRCULANT_OWN; r++)
-        slot[8 * r + r / 2 + l->lane] = circulant_times(v[r], l->twiddle[r]);
     __syncwarp();
 #pragma unroll
     for (int r = 0; r < CIRCULANT_OWN; r++)
         v[r] = slot[17 * l->lane + r];
 #pragma unroll
-    for (int half = 4; half >= 1; half /= 2) {
-        if (l->k > half)
-            circulant_stage(v, half);
-    }
+    for (int half = k > 4 ? 4 : k / 2; half >= 1; half /= 2)
+        circulant_stage(v, half);
 #pragma unroll
     for (int r = 0; r < CIRCULANT_OWN; r++)
         slot[17 * l->lane + r] = v[r];
@@ -182,6 +216,9 @@ CIRCULANT_FN void circulant_transform(float2 v[CIRCULANT_OWN], const circulant_l
  * chunk is not there (`is_there`) do nothing. */
 CIRCULANT_FN void circulant_invert(float2 v[CIRCULANT_OWN], const circulant_lane *l, float2 *slot,
                                    bool is_there) {
+#pragma unroll
+    for (int r = 0; r < CIRCULANT_OWN; r++)
+        v[r] = make_float2(0.0f, 0.0f);
     if (is_there) {
 #pragma unroll
         for (int r = 0; r < CIRCULANT_OWN; r++)
@@ -199,7 +236,7 @@ CIRCULANT_FN void circulant_invert(float2 v[CIRCULANT_OWN], const circulant_lane
     if (is_there) {
 #pragma unroll
         for (int r = 0; r < CIRCULANT_OWN; r++)
-            v[r] = circulant_correlate(slot[8 * r + r / 2 + l->lane], l->twiddle[r]);
+            v[r] = circulant_correlate(slot[8 * r + r / 2 + l->lane], circulant_twiddle(l, r));
 #pragma unroll
         for (int half = 1; half <= 8; half *= 2) {
             if (l->k > CIRCULANT_LANES * half)
@@ -236,13 +273,31 @@ CIRCULANT_FN void circulant_bins(const float2 *slots, int place, int mirror, flo
     }
 }
 
-/* Adds up the teams' sums of a bin; then those of the vectors that share a chunk, so that the k
- * bins of output n end at n k. Each 128 of these are a chunk for circulant_invert. */
+/* Adds the products of one bin of a term's A- and B-vectors to the sums. */
+template <int na, int nb, bool is_packed>
+CIRCULANT_FN void circulant_multiply(const float2 *slots, int place, int mirror, float2 *sum) {
+    float2 a[na];
+    circulant_bins<na, is_packed>(slots, place, mirror, a);
+    slots += (is_packed ? na / 2 : na) * CIRCULANT_SLOT + place;
+#pragma unroll
+    for (int n = 0; n < nb; n++) {
+        const float2 b = slots[n * CIRCULANT_SLOT];
+#pragma unroll
+        for (int m = 0; m < na; m++) {
+            float2 *s = &sum[m * nb + n];
+            s->x += a[m].x * b.x;
+            s->x += a[m].y * b.y;
+            s->y += a[m].x * b.y;
+            s->y -= a[m].y * b.x;
+        }
+    }
+}
+
+/* Adds up the teams' sums of a bin: those of output n end in slot n. */
 template <int outputs, int teams>
-CIRCULANT_FN void circulant_gather(const float2 *sum, int k, float2 *spectra) {
-    enum { threads = CIRCULANT_TEAM * teams, bins = CIRCULANT_MOST(outputs * 64, 128) };
-    const int e = threadIdx.x % CIRCULANT_TEAM, team = threadIdx.x / CIRCULANT_TEAM;
-    float2 *own = spectra + circulant_place(e);
+CIRCULANT_FN void circulant_gather(const float2 *sum, float2 *spectra) {
+    const int team = threadIdx.x / CIRCULANT_TEAM;
+    float2 *own = spectra + circulant_place(threadIdx.x % CIRCULANT_TEAM);
 #pragma unroll
     for (int turn = 0; turn < teams; turn++) {
         if (team == turn) {
@@ -258,15 +313,21 @@ CIRCULANT_FN void circulant_gather(const float2 *sum, int k, float2 *spectra) {
         }
         __syncthreads();
     }
-    if (k == CIRCULANT_CHUNK)
-        return;
+}
+
+/* Adds up the vectors that share a chunk, so that the k bins of output n end at n k. Each 128 of
+ * these are a chunk for circulant_invert. */
+template <int outputs, int teams>
+CIRCULANT_FN void circulant_fold(const circulant_lane *l, float2 *spectra) {
+    enum { threads = CIRCULANT_TEAM * teams, bins = CIRCULANT_MOST(outputs * 64, 128) };
     float2 folded[(bins + threads - 1) / threads];
+    const int filled = CIRCULANT_MOST(outputs * l->k, CIRCULANT_CHUNK);
 #pragma unroll
     for (int m = 0; m * threads < bins; m++) {
-        const int at = m * threads + threadIdx.x, n = at / k;
+        const int at = m * threads + threadIdx.x, n = at >> l->log2_k;
         folded[m] = make_float2(0.0f, 0.0f);
         if (n < outputs) {
-            for (int bin = at & (k - 1); bin < CIRCULANT_CHUNK; bin += k) {
+            for (int bin = at & (l->k - 1); bin < CIRCULANT_CHUNK; bin += l->k) {
                 float2 v = spectra[n * CIRCULANT_SLOT + circulant_place(bin)];
                 folded[m] = make_float2(folded[m].x + v.x, folded[m].y + v.y);
             }
@@ -276,7 +337,7 @@ CIRCULANT_FN void circulant_gather(const float2 *sum, int k, float2 *spectra) {
 #pragma unroll
     for (int m = 0; m * threads < bins; m++) {
         const int at = m * threads + threadIdx.x;
-        if (at < bins)
+        if (at < filled)
             spectra[circulant_place(at)] = folded[m];
     }
     __syncthreads();
@@ -292,10 +353,11 @@ CIRCULANT_FN int circulant_group(void) {
 /* All products: `from` is what this thread's group transforms (slot circulant_group() % slots, A
  * first), if its number is below the turn's; `terms` are those of the sum. The bins of output
  * a * nb + b end in `spectra` as circulant_gather says. */
-template <int na, int nb, int teams, bool is_packed>
-CIRCULANT_FN void circulant_products(const circulant_rows *from, int terms, const circulant_lane *l,
-                                     float2 *spectra) {
+template <int log2_k, int na, int nb, int teams, bool is_packed>
+CIRCULANT_FN void circulant_sum(const circulant_rows *from, int terms, const circulant_lane *l,
+                                float2 *spectra) {
     enum {
+        k = 1 << log2_k,
         a_slots = is_packed ? na / 2 : na,
         slots_each = a_slots + nb,
         turn_chunks = CIRCULANT_TURN(slots_each),
@@ -303,43 +365,58 @@ CIRCULANT_FN void circulant_products(const circulant_rows *from, int terms, cons
     };
     static_assert(tasks % 4 == 0, "a warp has four transforms or none");
     const int group = circulant_group(), team = threadIdx.x / CIRCULANT_TEAM;
-    const int chunks = (terms * l->k + CIRCULANT_CHUNK - 1) / CIRCULANT_CHUNK;
+    const int chunks = (terms * k + CIRCULANT_CHUNK - 1) / CIRCULANT_CHUNK;
     const int e = threadIdx.x % CIRCULANT_TEAM, place = circulant_place(e);
-    const int mirror = circulant_mirror(e, l->k);
+    const int mirror = circulant_mirror(e, k);
     float2 *mine = spectra + team * tasks * CIRCULANT_SLOT;
-    float2 sum[na * nb] = {}, v[CIRCULANT_OWN];
+    float2 sum[na * nb] = {}, v[CIRCULANT_OWN] = {};
 
     int chunk = team * turn_chunks + group / slots_each;
     if (group < tasks)
-        circulant_load(from, chunk, l, v);
+        circulant_load<log2_k>(from, chunk, chunks - 1, l->lane, v);
     for (int first = 0; first < chunks; first += teams * turn_chunks) {
         if (group < tasks) {
-            circulant_transform(v, l, mine + group * CIRCULANT_SLOT);
+            circulant_clear<log2_k>(from, chunk, l->lane, v);
+            circulant_transform<log2_k>(v, l, mine + group * CIRCULANT_SLOT);
             chunk += teams * turn_chunks;
-            circulant_load(from, chunk, l, v);
+            circulant_load<log2_k>(from, chunk, chunks - 1, l->lane, v);
         }
         __syncthreads();
 #pragma unroll
-        for (int t = 0; t < turn_chunks; t++) {
-            const float2 *slots = mine + t * slots_each * CIRCULANT_SLOT;
-            float2 a[na];
-            circulant_bins<na, is_packed>(slots, place, mirror, a);
-#pragma unroll
-            for (int n = 0; n < nb; n++) {
-                const float2 b = slots[(a_slots + n) * CIRCULANT_SLOT + place];
-#pragma unroll
-                for (int m = 0; m < na; m++) {
-                    float2 *s = &sum[m * nb + n];
-                    s->x += a[m].x * b.x;
-                    s->x += a[m].y * b.y;
-                    s->y += a[m].x * b.y;
-                    s->y -= a[m].y * b.x;
-                }
-            }
-        }
+        for (int t = 0; t < turn_chunks; t++)
+            circulant_multiply<na, nb, is_packed>(mine + t * slots_each * CIRCULANT_SLOT, place,
+                                                  mirror, sum);
         __syncthreads();
     }
-    circulant_gather<na * nb, teams>(sum, l->k, spectra);
+    circulant_gather<na * nb, teams>(sum, spectra);
+}
+
+/* circulant_sum, with code of its own for each size of a block; then circulant_fold. */
+template <int na, int nb, int teams, bool is_packed>
+CIRCULANT_FN void circulant_products(const circulant_rows *from, int terms, const circulant_lane *l,
+                                     float2 *spectra) {
+    switch (l->log2_k) {
+    case 2:
+        circulant_sum<2, na, nb, teams, is_packed>(from, terms, l, spectra);
+        break;
+    case 3:
+        circulant_sum<3, na, nb, teams, is_packed>(from, terms, l, spectra);
+        break;
+    case 4:
+        circulant_sum<4, na, nb, teams, is_packed>(from, terms, l, spectra);
+        break;
+    case 5:
+        circulant_sum<5, na, nb, teams, is_packed>(from, terms, l, spectra);
+        break;
+    case 6:
+        circulant_sum<6, na, nb, teams, is_packed>(from, terms, l, spectra);
+        break;
+    default:
+        circulant_sum<7, na, nb, teams, is_packed>(from, terms, l, spectra);
+        break;
+    }
+    if (l->k < CIRCULANT_CHUNK)
+        circulant_fold<na * nb, teams>(l, spectra);
 }
 
 #endif

@@ -32,15 +32,15 @@ static __device__ __forceinline__ circulant_rows operand(int slot, const float *
         from.stride = q * k;
         from.re_terms = j < q ? p : 0;
         from.im_terms = j + 1 < q ? p : 0;
-        from.re = w + (size_t)j * k;
-        from.im = from.re + k;
+        from.re = w + (j < q ? (size_t)j * k : 0);
+        from.im = w + (j + 1 < q ? (size_t)(j + 1) * k : 0);
     } else {
         const int row = 2 * (blockIdx.y * PAIRS + slot - OUTS / 2);
         from.stride = k;
         from.re_terms = row < batch ? p : 0;
         from.im_terms = row + 1 < batch ? p : 0;
-        from.re = dY + (size_t)row * p * k;
-        from.im = from.re + (size_t)p * k;
+        from.re = dY + (row < batch ? (size_t)row * p * k : 0);
+        from.im = dY + (row + 1 < batch ? (size_t)(row + 1) * p * k : 0);
     }
     return from;
 }

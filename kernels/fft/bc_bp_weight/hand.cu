@@ -34,8 +34,8 @@ static __device__ __forceinline__ circulant_rows operand(int slot, const float *
     from.stride = 2 * width * k;
     from.re_terms = block < width ? (batch + 1) / 2 : 0;
     from.im_terms = block < width ? batch / 2 : 0;
-    from.re = (is_x ? x : dY) + (size_t)block * k;
-    from.im = from.re + (size_t)width * k;
+    from.re = (is_x ? x : dY) + (block < width ? (size_t)block * k : 0);
+    from.im = from.re + (batch > 1 ? (size_t)width * k : 0);
     return from;
 }
 
