@@ -32,18 +32,20 @@
 #define CIRCULANT_TEAM 128 /* threads of a team */
 #define CIRCULANT_GROUPS (CIRCULANT_TEAM / CIRCULANT_LANES)
 
-/* Sizes of a block of threads with `teams` teams, where a term of the sum has `slots` chunks. */
-#define CIRCULANT_TURN(slots) (CIRCULANT_GROUPS / (slots)) /* chunks of a team's turn, a slot */
+/* Sizes of a block of threads with `teams` teams, where a term of the sum has `slots` chunks: the
+ * terms' chunks of a team's turn, and the float2 of shared memory, which 45 slots fill. */
+#define CIRCULANT_LESS(a, b) ((a) < (b) ? (a) : (b))
 #define CIRCULANT_MOST(a, b) ((a) > (b) ? (a) : (b))
+#define CIRCULANT_TURN(teams, slots)                                                               \
+    CIRCULANT_LESS(CIRCULANT_GROUPS / (slots), 45 / ((teams) * (slots)))
 #define CIRCULANT_SHARED(teams, slots, outputs)                                                    \
-    (CIRCULANT_MOST((teams) * CIRCULANT_TURN(slots) * (slots), outputs) * CIRCULANT_SLOT)
+    (CIRCULANT_MOST((teams) * CIRCULANT_TURN(teams, slots) * (slots), outputs) * CIRCULANT_SLOT)
 
-/* Two real operands of a transform: vectors of k numbers, `stride` apart. Vectors from `terms` on
- * are zeros; they are not read, but the
- * first vector always may be. */
+/* Two real operands of a transform: `terms` vectors of k numbers each, `stride` apart. In the last
+ * term of an odd number of rows, `im` may have none (im_terms is then terms - 1): zeros. */
 typedef struct circulant_rows {
     const float *re, *im;
-    int re_terms, im_terms;
+    int terms, im_terms;
     int stride;
 } circulant_rows;
 
@@ -117,25 +119,32 @@ CIRCULANT_FN void circulant_stage_back(float2 v[CIRCULANT_OWN], int half) {
     }
 }
 
-CIRCULANT_FN circulant_lane circulant_lane_of(int lane, int k) {
+/* The factors of a thread, by way of a table in shared memory, where each is computed once: the
+ * product of those of the stages that k has. All threads of the block call this, while no one else
+ * uses `table`. */
+CIRCULANT_FN circulant_lane circulant_lane_of(int k, float2 *table) {
     circulant_lane l;
-    l.lane = lane;
+    l.lane = threadIdx.x % CIRCULANT_LANES;
     l.k = k;
     l.log2_k = 31 - __clz(k);
-    l.twiddle[0] = make_float2(1.0f, 0.0f);
+    const int entry = threadIdx.x / CIRCULANT_LANES;
+    if (entry <= CIRCULANT_OWN / 2) {
+        float turns = 0.0f; /* halves of a circle; exact */
 #pragma unroll
-    for (int bit = 1; bit < CIRCULANT_OWN; bit *= 2) {
-        float2 unit = make_float2(1.0f, 0.0f);
-        if (k > CIRCULANT_LANES * bit)
-            sincospif(-(float)lane / (float)(CIRCULANT_LANES * bit), &unit.y, &unit.x);
-        if (bit < CIRCULANT_OWN / 2) {
-#pragma unroll
-            for (int r = 0; r < bit; r++)
-                l.twiddle[r + bit] = circulant_times(l.twiddle[r], unit);
-        } else {
-            l.top = unit;
+        for (int bit = 1; bit <= CIRCULANT_OWN / 2; bit *= 2) {
+            if ((entry & bit) && k > CIRCULANT_LANES * bit)
+                turns -= (float)l.lane / (float)(CIRCULANT_LANES * bit);
         }
+        float2 unit;
+        sincospif(turns, &unit.y, &unit.x);
+        table[threadIdx.x] = unit;
     }
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < CIRCULANT_OWN / 2; r++)
+        l.twiddle[r] = table[r * CIRCULANT_LANES + l.lane];
+    l.top = table[CIRCULANT_OWN / 2 * CIRCULANT_LANES + l.lane];
+    __syncthreads();
     return l;
 }
 
@@ -147,9 +156,8 @@ CIRCULANT_FN float2 circulant_twiddle(const circulant_lane *l, int r) {
     return r == CIRCULANT_OWN / 2 ? l->top : circulant_times(low, l->top);
 }
 
-/* A thread's numbers of a chunk, 8 r + lane; behind the last chunk, those of the last. Nothing is
- * read behind the last term: the address is then that of the first. No branch is taken, so that all
- * loads are under way at once. */
+/* A thread's numbers of a chunk, 8 r + lane; behind the last term, any numbers of the first, which
+ * circulant_multiply leaves out. No branch is taken, so that all loads are under way at once. */
 template <int log2_k>
 CIRCULANT_FN void circulant_load(const circulant_rows *from, int chunk, int last, int lane,
                                  float2 v[CIRCULANT_OWN]) {
@@ -162,7 +170,7 @@ CIRCULANT_FN void circulant_load(const circulant_rows *from, int chunk, int last
 #pragma unroll
     for (int r = 0; r < CIRCULANT_OWN; r += every) {
         const int term = first + ((CIRCULANT_LANES * r) >> log2_k);
-        const float *a = (term < from->re_terms ? re : from->re) + at;
+        const float *a = (term < from->terms ? re : from->re) + at;
         const float *b = (term < from->im_terms ? im : from->im) + at;
 #pragma unroll
         for (int n = 0; n < every; n++)
@@ -172,17 +180,16 @@ CIRCULANT_FN void circulant_load(const circulant_rows *from, int chunk, int last
     }
 }
 
-/* Zeros for the terms of a chunk that are not there. Apart from circulant_load, so that nothing
- * waits for the loads before they are needed. */
+/* Zeros for imaginary parts that are not there. Apart from circulant_load, so that nothing waits
+ * for the loads before they are needed. */
 template <int log2_k>
 CIRCULANT_FN void circulant_clear(const circulant_rows *from, int chunk, int lane,
                                   float2 v[CIRCULANT_OWN]) {
     const int first = chunk * (CIRCULANT_CHUNK >> log2_k) + (lane >> log2_k);
 #pragma unroll
     for (int r = 0; r < CIRCULANT_OWN; r++) {
-        const int term = (CIRCULANT_LANES * r) >> log2_k;
-        v[r].x = first + term < from->re_terms ? v[r].x : 0.0f;
-        v[r].y = first + term < from->im_terms ? v[r].y : 0.0f;
+        const int term = first + ((CIRCULANT_LANES * r) >> log2_k);
+        v[r].y = term < from->im_terms ? v[r].y : 0.0f;
     }
 }
 
@@ -273,11 +280,15 @@ CIRCULANT_FN void circulant_bins(const float2 *slots, int place, int mirror, flo
     }
 }
 
-/* Adds the products of one bin of a term's A- and B-vectors to the sums. */
+/* Adds the products of one bin of a term's A- and B-vectors to the sums, if the term is there. */
 template <int na, int nb, bool is_packed>
-CIRCULANT_FN void circulant_multiply(const float2 *slots, int place, int mirror, float2 *sum) {
+CIRCULANT_FN void circulant_multiply(const float2 *slots, int place, int mirror, bool is_there,
+                                     float2 *sum) {
     float2 a[na];
     circulant_bins<na, is_packed>(slots, place, mirror, a);
+#pragma unroll
+    for (int m = 0; m < na; m++)
+        a[m] = make_float2(is_there ? a[m].x : 0.0f, is_there ? a[m].y : 0.0f);
     slots += (is_packed ? na / 2 : na) * CIRCULANT_SLOT + place;
 #pragma unroll
     for (int n = 0; n < nb; n++) {
@@ -360,32 +371,39 @@ CIRCULANT_FN void circulant_sum(const circulant_rows *from, int terms, const cir
         k = 1 << log2_k,
         a_slots = is_packed ? na / 2 : na,
         slots_each = a_slots + nb,
-        turn_chunks = CIRCULANT_TURN(slots_each),
+        turn_chunks = CIRCULANT_TURN(teams, slots_each),
         tasks = turn_chunks * slots_each
     };
-    static_assert(tasks % 4 == 0, "a warp has four transforms or none");
+    static_assert(tasks % 4 == 0 && tasks > 0, "a warp has four transforms or none");
     const int group = circulant_group(), team = threadIdx.x / CIRCULANT_TEAM;
     const int chunks = (terms * k + CIRCULANT_CHUNK - 1) / CIRCULANT_CHUNK;
     const int e = threadIdx.x % CIRCULANT_TEAM, place = circulant_place(e);
     const int mirror = circulant_mirror(e, k);
     float2 *mine = spectra + team * tasks * CIRCULANT_SLOT;
-    float2 sum[na * nb] = {}, v[CIRCULANT_OWN] = {};
+    float2 sum[na * nb] = {}, next[CIRCULANT_OWN] = {};
 
     int chunk = team * turn_chunks + group / slots_each;
     if (group < tasks)
-        circulant_load<log2_k>(from, chunk, chunks - 1, l->lane, v);
+        circulant_load<log2_k>(from, chunk, chunks - 1, l->lane, next);
     for (int first = 0; first < chunks; first += teams * turn_chunks) {
         if (group < tasks) {
-            circulant_clear<log2_k>(from, chunk, l->lane, v);
-            circulant_transform<log2_k>(v, l, mine + group * CIRCULANT_SLOT);
+            float2 v[CIRCULANT_OWN];
+#pragma unroll
+            for (int r = 0; r < CIRCULANT_OWN; r++)
+                v[r] = next[r];
+            if (!is_packed)
+                circulant_clear<log2_k>(from, chunk, l->lane, v);
             chunk += teams * turn_chunks;
-            circulant_load<log2_k>(from, chunk, chunks - 1, l->lane, v);
+            circulant_load<log2_k>(from, chunk, chunks - 1, l->lane, next);
+            circulant_transform<log2_k>(v, l, mine + group * CIRCULANT_SLOT);
         }
         __syncthreads();
 #pragma unroll
-        for (int t = 0; t < turn_chunks; t++)
+        for (int t = 0; t < turn_chunks; t++) {
+            const int term = ((first + team * turn_chunks + t) * CIRCULANT_CHUNK + e) >> log2_k;
             circulant_multiply<na, nb, is_packed>(mine + t * slots_each * CIRCULANT_SLOT, place,
-                                                  mirror, sum);
+                                                  mirror, term < terms, sum);
+        }
         __syncthreads();
     }
     circulant_gather<na * nb, teams>(sum, spectra);

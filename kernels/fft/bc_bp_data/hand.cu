@@ -17,30 +17,28 @@
 #define PAIRS 4
 #endif
 #ifndef TEAMS
-#define TEAMS 2
+#define TEAMS 3
 #endif
 
 #define SLOTS (OUTS / 2 + PAIRS)
 #define THREADS (CIRCULANT_TEAM * TEAMS)
 
-/* What a slot's transforms read: of the first OUTS / 2, two blocks of weights; then two rows. */
+/* What a slot's transforms read: of the first OUTS / 2, two blocks of weights; then two rows. What
+ * is not there is the last that is, and its products are not stored. */
 static __device__ __forceinline__ circulant_rows operand(int slot, const float *dY, const float *w,
                                                          int batch, int p, int q, int k) {
     circulant_rows from;
+    from.terms = from.im_terms = p;
     if (slot < OUTS / 2) {
         const int j = blockIdx.x * OUTS + 2 * slot;
         from.stride = q * k;
-        from.re_terms = j < q ? p : 0;
-        from.im_terms = j + 1 < q ? p : 0;
-        from.re = w + (j < q ? (size_t)j * k : 0);
-        from.im = w + (j + 1 < q ? (size_t)(j + 1) * k : 0);
+        from.re = w + (size_t)min(j, q - 1) * k;
+        from.im = w + (size_t)min(j + 1, q - 1) * k;
     } else {
         const int row = 2 * (blockIdx.y * PAIRS + slot - OUTS / 2);
         from.stride = k;
-        from.re_terms = row < batch ? p : 0;
-        from.im_terms = row + 1 < batch ? p : 0;
-        from.re = dY + (row < batch ? (size_t)row * p * k : 0);
-        from.im = dY + (row + 1 < batch ? (size_t)(row + 1) * p * k : 0);
+        from.re = dY + (size_t)min(row, batch - 1) * p * k;
+        from.im = dY + (size_t)min(row + 1, batch - 1) * p * k;
     }
     return from;
 }
@@ -50,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                int batch, int p, int q, int k) {
     __shared__ float2 spectra[CIRCULANT_SHARED(TEAMS, SLOTS, OUTS * PAIRS)];
 
-    const circulant_lane l = circulant_lane_of(threadIdx.x % CIRCULANT_LANES, k);
+    const circulant_lane l = circulant_lane_of(k, spectra);
     const circulant_rows from = operand(circulant_group() % SLOTS, dY, w, batch, p, q, k);
     circulant_products<OUTS, PAIRS, TEAMS, true>(&from, p, &l, spectra);
 
@@ -65,11 +63,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const int e = chunk * CIRCULANT_CHUNK + CIRCULANT_LANES * r + l.lane;
             const int n = e >> l.log2_k, j = blockIdx.x * OUTS + n / PAIRS;
             const int row = 2 * (blockIdx.y * PAIRS + n % PAIRS);
-            float *to = dX + ((size_t)row * q + j) * k + (e & (k - 1));
+            float *to = dX + (row * q + j) * k + (e & (k - 1));
             if (n < OUTS * PAIRS && j < q && row < batch)
                 *to = v[r].x * scale;
             if (n < OUTS * PAIRS && j < q && row + 1 < batch)
-                to[(size_t)q * k] = v[r].y * scale;
+                to[q * k] = v[r].y * scale;
         }
     }
 }

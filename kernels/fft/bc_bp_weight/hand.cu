@@ -11,20 +11,19 @@
 #include "evoke_circulant.h"
 
 #ifndef INS
-#define INS 4
-#endif
-#ifndef OUTS
-#define OUTS 4
+#define INS 8
 #endif
 #ifndef TEAMS
 #define TEAMS 2
 #endif
 
+#define OUTS 4 /* output blocks of a thread block */
 #define SLOTS (INS + OUTS)
 #define THREADS (CIRCULANT_TEAM * TEAMS)
 
 /* What a slot's transforms read: of the first INS, two rows of an input block; then of an output
- * block. A term of the sum is a pair of rows. */
+ * block. A term of the sum is a pair of rows. What is not there is the last block that is, and its
+ * products are not stored. */
 static __device__ __forceinline__ circulant_rows operand(int slot, const float *x, const float *dY,
                                                          int batch, int p, int q, int k) {
     const bool is_x = slot < INS;
@@ -32,9 +31,9 @@ static __device__ __forceinline__ circulant_rows operand(int slot, const float *
     const int block = is_x ? blockIdx.x * INS + slot : blockIdx.y * OUTS + slot - INS;
     circulant_rows from;
     from.stride = 2 * width * k;
-    from.re_terms = block < width ? (batch + 1) / 2 : 0;
-    from.im_terms = block < width ? batch / 2 : 0;
-    from.re = (is_x ? x : dY) + (block < width ? (size_t)block * k : 0);
+    from.terms = (batch + 1) / 2;
+    from.im_terms = batch / 2;
+    from.re = (is_x ? x : dY) + (size_t)min(block, width - 1) * k;
     from.im = from.re + (batch > 1 ? (size_t)width * k : 0);
     return from;
 }
@@ -44,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                  int batch, int p, int q, int k) {
     __shared__ float2 spectra[CIRCULANT_SHARED(TEAMS, SLOTS, INS * OUTS)];
 
-    const circulant_lane l = circulant_lane_of(threadIdx.x % CIRCULANT_LANES, k);
+    const circulant_lane l = circulant_lane_of(k, spectra);
     const circulant_rows from = operand(circulant_group() % SLOTS, x, dY, batch, p, q, k);
     circulant_products<INS, OUTS, TEAMS, false>(&from, (batch + 1) / 2, &l, spectra);
 
@@ -60,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const int n = e >> l.log2_k, j = blockIdx.x * INS + n / OUTS;
             const int i = blockIdx.y * OUTS + n % OUTS;
             if (n < INS * OUTS && j < q && i < p)
-                dW[((size_t)i * q + j) * k + (e & (k - 1))] = v[r].x * scale;
+                dW[(i * q + j) * k + (e & (k - 1))] = v[r].x * scale;
         }
     }
 }
