@@ -7,16 +7,17 @@
  *
  * - Eight threads transform a chunk of 128 numbers, 16 a thread: one vector of 128, two of 64, ...
  *   32 of 4, which are as many terms of the sum. Stages at distances 64 to 8 are between registers;
- *   one exchange through shared memory later, so are those at distances 4 to 1. Stages that k does
- *   not have are skipped. The factors between the two halves are made once (circulant_twiddles).
+ *   one exchange through shared memory later, so are those at distances 4 to 1. The factors between
+ *   the two halves are made once (circulant_lane_of). Each k has code of its own, without the
+ *   stages that it does not need.
  * - A transform goes from natural to bit-reversed order (decimation in frequency), its inverse goes
  *   back (decimation in time), so nothing is reordered.
  * - A transform has two real vectors, one as the real and one as the imaginary part.
- * - A team of 128 threads transforms up to 16 chunks at once, then each of its threads multiplies
- *   one bin of them, with na x nb sums in registers. Teams take turns at the chunks, and the loads
- *   of a team's next chunks begin before its products.
- * - In shared memory a float2 of padding follows each 16, so no pattern here has conflicts of
- * banks.
+ * - A team of 128 threads transforms up to 16 chunks in a turn, then each of its threads multiplies
+ *   one bin of them, with na x nb sums in registers. The loads of a turn begin a turn ahead. At the
+ *   end the teams' sums are added up, in order.
+ * - In shared memory a float2 of padding follows each 16, so that transforms, exchange and products
+ *   have no conflicts of banks.
  *
  * Source: J. W. Cooley and J. W. Tukey 1965; two real transforms in one: J. W. Cooley, P. A. W.
  * Lewis and P. D. Welch, "The fast Fourier transform algorithm: programming considerations in the
