@@ -32,6 +32,14 @@ static inline double oracle_total(const oracle_sum *s) {
     return s->sum + s->rest;
 }
 
+/* The sum of the squares of `count` numbers. */
+static inline double oracle_squares(const float *v, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += (double)v[i] * (double)v[i];
+    return sum;
+}
+
 /* The argument with that name; NULL if the task file does not have it. */
 static inline const evoke_argument *oracle_argument(const evoke_oracle_call *call,
                                                     const char *name) {

@@ -11,25 +11,18 @@ typedef struct layer {
     int64_t batch, p, q, k;
 } layer;
 
-static double squares_of(const float *v, int64_t k) {
-    double sum = 0;
-    for (int64_t s = 0; s < k; s++)
-        sum += (double)v[s] * (double)v[s];
-    return sum;
-}
-
 static void value_at(const layer *l, int64_t b, int64_t i, int64_t r, double *value,
                      double *scale) {
     oracle_sum sum = {0, 0, 0};
     *scale = 0;
     for (int64_t j = 0; j < l->q; j++) {
         const float *w = l->w + (i * l->q + j) * l->k, *x = l->x + (b * l->q + j) * l->k;
-        double pair = squares_of(x, l->k);
+        double pair = oracle_squares(x, l->k);
         if ((b ^ 1) < l->batch)
-            pair += squares_of(l->x + ((b ^ 1) * l->q + j) * l->k, l->k);
+            pair += oracle_squares(l->x + ((b ^ 1) * l->q + j) * l->k, l->k);
         for (int64_t s = 0; s < l->k; s++)
             oracle_add(&sum, (double)w[(r - s + l->k) % l->k] * (double)x[s]);
-        *scale += sqrt(squares_of(w, l->k)) * sqrt(pair);
+        *scale += sqrt(oracle_squares(w, l->k)) * sqrt(pair);
     }
     *value = oracle_total(&sum);
 }

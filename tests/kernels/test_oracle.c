@@ -180,6 +180,34 @@ static real circulant_reference(const task_inputs *in, const char *output, uint6
     return sum;
 }
 
+/* By diagonals, too: w[d] met dY[s + d] on the way forward. */
+static real circulant_data_reference(const task_inputs *in, const char *output, uint64_t at) {
+    (void)output;
+    uint64_t p = whole(in, "p"), q = whole(in, "q"), k = whole(in, "k");
+    uint64_t s = at % k, j = at / k % q, b = at / k / q;
+    real sum = 0;
+    for (uint64_t i = 0; i < p; i++) {
+        for (uint64_t d = 0; d < k; d++)
+            sum += (real)floats(in, "w")[(i * q + j) * k + d] *
+                   (real)floats(in, "dY")[(b * p + i) * k + (s + d) % k];
+    }
+    return sum;
+}
+
+/* By outputs: dY[r] met w[d] where the input was r - d, around the end. */
+static real circulant_weight_reference(const task_inputs *in, const char *output, uint64_t at) {
+    (void)output;
+    uint64_t batch = whole(in, "batch"), p = whole(in, "p"), q = whole(in, "q"), k = whole(in, "k");
+    uint64_t d = at % k, j = at / k % q, i = at / k / q;
+    real sum = 0;
+    for (uint64_t b = 0; b < batch; b++) {
+        for (uint64_t r = 0; r < k; r++)
+            sum += (real)floats(in, "dY")[(b * p + i) * k + r] *
+                   (real)floats(in, "x")[(b * q + j) * k + (r + k - d) % k];
+    }
+    return sum;
+}
+
 static real adam_reference(const task_inputs *in, const char *output, uint64_t at) {
     uint64_t n = whole(in, "n"), ranks = whole(in, "ranks"), i = at % n;
     real g = 0, b1 = number(in, "beta1"), b2 = number(in, "beta2");
@@ -300,6 +328,8 @@ static void test_fft_conv2d(void **state) {
 static void test_block_circulant(void **state) {
     (void)state;
     check_task("bc_fp", circulant_reference);
+    check_task("bc_bp_data", circulant_data_reference);
+    check_task("bc_bp_weight", circulant_weight_reference);
 }
 
 static void test_ar_adam(void **state) {
@@ -475,7 +505,9 @@ static void test_missing_arguments(void **state) {
                                         "fft_conv2d_bp_data",
                                         "ar_adam",
                                         "ar_sgd_momentum",
-                                        "bc_fp"};
+                                        "bc_fp",
+                                        "bc_bp_data",
+                                        "bc_bp_weight"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};
