@@ -32,7 +32,7 @@ static ev_status fill_default(const evoke_variant *v, const evoke_argument *a, v
 }
 
 static ev_status make_buffer(const evoke_variant *v, const cu_driver *cu, const evoke_argument *a,
-                             evoke_contents *contents, void *context, evoke_buffer *buffer,
+                             evoke_contents contents, void *context, evoke_buffer *buffer,
                              ev_error *err) {
     void *data = calloc(1, buffer->bytes);
     CUdeviceptr address = 0;
@@ -66,9 +66,9 @@ static ev_status free_buffers(const cu_driver *cu, evoke_buffer *buffers, size_t
     return status;
 }
 
-static ev_status allocate(const evoke_variant *v, const evoke_shape *shape,
-                          evoke_contents *contents, void *context, size_t room, evoke_buffer *out,
-                          size_t *out_count, ev_error *err) {
+static ev_status allocate(const evoke_variant *v, const evoke_shape *shape, evoke_contents contents,
+                          void *context, size_t room, evoke_buffer *out, size_t *out_count,
+                          ev_error *err) {
     evoke_argument arguments[RUNTIME_ARGUMENTS];
     evoke_buffer buffers[RUNTIME_ARGUMENTS];
     const cu_driver *cu = NULL;
@@ -89,7 +89,7 @@ static ev_status allocate(const evoke_variant *v, const evoke_shape *shape,
 }
 
 evoke_status evoke_variant_allocate(const evoke_variant *v, const evoke_shape *shape,
-                                    evoke_contents *contents, void *context, size_t room,
+                                    evoke_contents contents, void *context, size_t room,
                                     evoke_buffer *buffers, size_t *count, evoke_error *error) {
     return runtime_status(
         allocate(v, shape, contents, context, room, buffers, count, runtime_error(error)));

@@ -296,8 +296,8 @@ EVOKE_API evoke_status evoke_bundle_forget(evoke_bundle *bundle, evoke_error *er
 
 /* Writes the contents of a buffer, `bytes` of elements of the argument's type, to `data`, which is
  * all zeros. */
-typedef void evoke_contents(void *context, const evoke_argument *argument, void *data,
-                            size_t bytes);
+typedef void (*evoke_contents)(void *context, const evoke_argument *argument, void *data,
+                               size_t bytes);
 
 /* As evoke_bundle_buffers, with memory of cuMemAlloc in the current context, filled; every buffer
  * has contents, the outputs too. `contents` is called once a buffer with `context`; NULL: numbers
@@ -306,7 +306,7 @@ typedef void evoke_contents(void *context, const evoke_argument *argument, void 
  * some bound. Free by evoke_buffers_free. EVOKE_BAD: as of evoke_bundle_buffers. EVOKE_INFRA: no
  * driver, no current context, or not enough memory. On a failure nothing stays allocated. */
 EVOKE_API evoke_status evoke_variant_allocate(const evoke_variant *variant,
-                                              const evoke_shape *shape, evoke_contents *contents,
+                                              const evoke_shape *shape, evoke_contents contents,
                                               void *context, size_t room, evoke_buffer *buffers,
                                               size_t *count, evoke_error *error);
 /* Frees the memory in the context that it was allocated in, and sets the addresses to 0; an address
