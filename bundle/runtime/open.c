@@ -303,9 +303,9 @@ static ev_status describe_buffer(const bundle_kernel *k, size_t index, const evo
     return EV_OK;
 }
 
-static ev_status describe_buffers(const bundle_kernel *k, const evoke_shape *shape, size_t room,
-                                  evoke_argument *arguments, evoke_buffer *buffers, size_t *count,
-                                  ev_error *err) {
+ev_status runtime_buffers(const bundle_kernel *k, const evoke_shape *shape, size_t room,
+                          evoke_argument *arguments, evoke_buffer *buffers, size_t *count,
+                          ev_error *err) {
     evoke_argument found[RUNTIME_ARGUMENTS];
     evoke_buffer sized[RUNTIME_ARGUMENTS];
     size_t need = bundle_buffer_count(k), next = 0;
@@ -331,6 +331,6 @@ evoke_status evoke_bundle_buffers(const evoke_bundle *b, const char *kernel,
     const bundle_kernel *k = NULL;
     ev_status status = find_kernel(b, kernel, &k, runtime_error(error));
     if (status == EV_OK)
-        status = describe_buffers(k, shape, room, arguments, buffers, count, runtime_error(error));
+        status = runtime_buffers(k, shape, room, arguments, buffers, count, runtime_error(error));
     return runtime_status(status);
 }

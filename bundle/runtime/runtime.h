@@ -53,6 +53,13 @@ ev_status runtime_driver(const cu_driver **out, ev_error *err) EV_CHECKED;
 ev_status runtime_check(const cu_driver *cu, CUresult result, const char *what,
                         ev_error *err) EV_CHECKED;
 
+/* ---- open.c ---- */
+
+/* evoke_bundle_buffers of a kernel that was found. */
+ev_status runtime_buffers(const bundle_kernel *k, const evoke_shape *shape, size_t room,
+                          evoke_argument *arguments, evoke_buffer *buffers, size_t *count,
+                          ev_error *err) EV_CHECKED;
+
 /* ---- values.c ---- */
 
 /* The names that a kernel's expressions see. */

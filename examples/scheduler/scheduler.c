@@ -1,23 +1,17 @@
 /* A scheduler in small: opens a bundle and, for each layer of a file, launches what the bundle has
  * for the GPU at hand and the layer's shape, and compares the outputs with the baseline's.
  *
- *   cc -std=c11 scheduler.c $(pkg-config --cflags --libs evoke-bundle) -lcuda -lm
+ *   cc -std=c11 scheduler.c $(pkg-config --cflags --libs evoke-bundle) -lcuda
  *   ./a.out net.tar layers.txt            (a line of the file: LAYER KERNEL NAME=VALUE ...)
  *
  * With no GPU, LD_LIBRARY_PATH=build/standin runs it on the stand-in for the driver. */
 #include <evoke/bundle.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 int cuInit(unsigned flags); /* of the driver, as cuda.h has them */
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuCtxSetCurrent(void *context);
-int cuMemAlloc_v2(uint64_t *address, size_t bytes);
-int cuMemFree_v2(uint64_t address);
-int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes);
-int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes);
 
 static evoke_error error;
 #define MUST(call) ((call) == 0 ? (void)0 : die(#call))
@@ -27,63 +21,30 @@ static void die(const char *what) {
     exit(1);
 }
 
-/* Numbers between -0.5 and 0.5 with zeros among them; indices for kernels that take some. */
-static void fill(const evoke_argument *a, void *to, size_t bytes) {
-    for (unsigned i = 0; i < bytes / 4; i++) {
-        if (strcmp(a->type, "f32") == 0)
-            ((float *)to)[i] = i % 3 ? (float)(i * 2654435761u % 1000u) / 1000.0f - 0.5f : 0.0f;
-        else
-            ((unsigned *)to)[i] = i;
-    }
-}
-
-/* Launches a variant on buffers of its own. The outputs, one behind the other, and their bytes. */
-static float *run(const evoke_bundle *b, const char *kernel, const evoke_variant *variant,
-                  const evoke_shape *shape, size_t *bytes) {
-    evoke_argument are[16];
-    evoke_buffer buffers[16];
+/* Launches on new buffers. A scheduler has its own: evoke_bundle_buffers tells how large. */
+static size_t run(const evoke_variant *variant, const evoke_shape *shape, evoke_buffer *buffers) {
     size_t count = 0;
-    char *out = NULL;
-    MUST(evoke_bundle_buffers(b, kernel, shape, 16, are, buffers, &count, &error));
-    for (size_t i = 0; i < count; i++) {
-        void *data = malloc(buffers[i].bytes);
-        fill(&are[i], data, buffers[i].bytes);
-        MUST(cuMemAlloc_v2(&buffers[i].address, buffers[i].bytes));
-        MUST(cuMemcpyHtoD_v2(buffers[i].address, data, buffers[i].bytes));
-        free(data);
-    }
+    MUST(evoke_variant_allocate(variant, shape, NULL, NULL, 16, buffers, &count, &error));
     MUST(evoke_variant_launch(variant, shape, buffers, count, NULL, &error));
-    *bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (are[i].kind != EVOKE_IN) {
-            out = realloc(out, *bytes + buffers[i].bytes);
-            MUST(cuMemcpyDtoH_v2(out + *bytes, buffers[i].address, buffers[i].bytes));
-            *bytes += buffers[i].bytes;
-        }
-        MUST(cuMemFree_v2(buffers[i].address));
-    }
-    return (float *)out;
+    return count;
 }
 
 /* Whether a layer's outputs are the baseline's but for rounding. */
 static int is_right(const evoke_bundle *b, const char *layer, const char *kernel,
                     const evoke_gpu *gpu, const evoke_shape *shape) {
     evoke_choice chosen, baseline;
-    size_t bytes = 0;
-    double wrong = 0, all = 0;
+    evoke_buffer got[16], want[16];
+    evoke_difference differ;
     char text[400];
     MUST(evoke_bundle_resolve(b, kernel, gpu, shape, EVOKE_ALIGNED, &chosen, &error));
     MUST(evoke_bundle_resolve(b, kernel, gpu, shape, EVOKE_BASELINE, &baseline, &error));
     printf("%s: %s\n", layer, evoke_bundle_explain(&chosen, text, sizeof text));
-    float *got = run(b, kernel, chosen.variant, shape, &bytes);
-    float *want = run(b, kernel, baseline.variant, shape, &bytes);
-    for (size_t i = 0; i < bytes / sizeof *want; i++) {
-        wrong += pow((double)got[i] - want[i], 2);
-        all += pow(want[i], 2);
-    }
-    free(got);
-    free(want);
-    return all > 0 && sqrt(wrong / all) < 1e-5;
+    size_t count = run(chosen.variant, shape, got);
+    run(baseline.variant, shape, want);
+    MUST(evoke_variant_compare(chosen.variant, got, want, count, &differ, &error));
+    MUST(evoke_buffers_free(got, count, &error));
+    MUST(evoke_buffers_free(want, count, &error));
+    return differ.norm > 0 && differ.relative < 1e-5;
 }
 
 int main(int count, char **arguments) {

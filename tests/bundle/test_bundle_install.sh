@@ -85,13 +85,17 @@ for program in plain plain-static; do
   LD_LIBRARY_PATH=$work/prefix/lib ldd "$work/$program" >"$work/ldd"
   ! grep -iE 'llvm|sqlite|libcuda|not found' "$work/ldd" || fail "$program needs more than it should"
   LD_LIBRARY_PATH=$work/prefix/lib "$work/$program" "$bundle" >"$work/out" || fail "$program failed"
-  grep -q '^exact-gpu 0\.3 1$' "$work/out" || fail "$program: $(cat "$work/out")"
+  grep -q '^exact-gpu 0\.4 1$' "$work/out" || fail "$program: $(cat "$work/out")"
   [[ -e /dev/nvidia0 ]] || grep -q '^no CUDA driver on this machine' "$work/out" || fail "$program: $(cat "$work/out")"
 done
 ! LD_LIBRARY_PATH=$work/prefix/lib ldd "$work/plain-static" | grep -q libevoke || fail "it is not static"
 
+# the example's lines that are neither blank nor comment are at most 60
+code=$("$compiler" -fpreprocessed -dD -E -P examples/scheduler/scheduler.c | grep -c .)
+((code <= 60)) || fail "the example has $code lines of code"
+
 # the example, through pkg-config and through CMake, on the stand-in
-"$compiler" "${strict[@]}" -o "$work/program" examples/scheduler/scheduler.c "${flags[@]}" -L"$standin" -lcuda -lm
+"$compiler" "${strict[@]}" -o "$work/program" examples/scheduler/scheduler.c "${flags[@]}" -L"$standin" -lcuda
 mkdir "$work/user"
 cat >"$work/user/CMakeLists.txt" <<TEXT
 cmake_minimum_required(VERSION 3.25)
@@ -99,7 +103,7 @@ project(user LANGUAGES C)
 find_package(evoke-bundle 0.1 REQUIRED)
 foreach(kind bundle bundle_static)
   add_executable(\${kind} $source/examples/scheduler/scheduler.c)
-  target_link_libraries(\${kind} PRIVATE evoke::\${kind} $standin/libcuda.so m)
+  target_link_libraries(\${kind} PRIVATE evoke::\${kind} $standin/libcuda.so)
 endforeach()
 TEXT
 cmake -S "$work/user" -B "$work/user/build" -DCMAKE_C_COMPILER="$compiler" \

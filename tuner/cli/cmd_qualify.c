@@ -20,11 +20,31 @@ static void time_cell(table *rows, const json_t *row, const char *key) {
     table_cell(rows, "%s", text);
 }
 
+static bool has_reference(const json_t *list) {
+    bool has = false;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        has = has || json_object_get(json_array_get(list, i), "reference_name") != NULL;
+    return has;
+}
+
+static void reference_cells(table *rows, const json_t *row) {
+    double over = ev_json_number(row, "over_reference", 0);
+    time_cell(rows, row, "reference_ns");
+    if (over > 0)
+        table_cell(rows, "%.3fx", over);
+    else
+        table_cell(rows, "-");
+}
+
 static ev_status print_rows(const json_t *list, ev_str *out, ev_error *err) {
-    static const char *const columns[] = {"kernel",    "tuned for", "case",  ">baseline",
-                                          ">start",    ">variant",  ">gain", ">error",
-                                          "times are", "verdict",   NULL};
-    table *rows = table_new(columns);
+    static const char *const columns[] = {
+        "kernel", "tuned for", "case",    ">baseline",  ">start",          ">variant", ">gain",
+        ">error", "times are", "verdict", ">reference", ">over reference", NULL};
+    static const char *const plain[] = {"kernel",    "tuned for", "case",  ">baseline",
+                                        ">start",    ">variant",  ">gain", ">error",
+                                        "times are", "verdict",   NULL};
+    bool with_reference = has_reference(list);
+    table *rows = table_new(with_reference ? columns : plain);
     if (rows == NULL)
         return ev_fail_memory(err, 1);
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -46,6 +66,8 @@ static ev_status print_rows(const json_t *list, ev_str *out, ev_error *err) {
             table_cell(rows, "-");
         table_cell(rows, "%s", ev_json_text(row, "time_kind", "-"));
         table_cell(rows, "%s", ev_json_text(row, "verdict", ""));
+        if (with_reference)
+            reference_cells(rows, row);
     }
     ev_status status = table_print(rows, out, err);
     table_free(rows);

@@ -550,7 +550,7 @@ static ev_status build_hand(export *x, const task *t, const records_winner *w, d
 }
 
 /* Ships the task's last start with its times, if the run has them: a scheduler gets it where it is
- * faster than the variants. */
+ * faster than the variants. A reference is not shipped: it is there to compare with. */
 static ev_status make_hand(export *x, const task *t, const records_winner *w, device *d,
                            bundle_kernel *out) {
     ev_json *rows = NULL;
@@ -559,7 +559,8 @@ static ev_status make_hand(export *x, const task *t, const records_winner *w, de
         return fail_memory(x);
     EV_TRY(ev_json_parse(w->rows, "rows of a winner", &rows, x->err));
     ev_status status = EV_OK;
-    if (t->start_count > 1 && has_hand_times(rows->root)) {
+    bool ships = t->start_count > 1 && !t->starts[t->start_count - 1].is_reference;
+    if (ships && has_hand_times(rows->root)) {
         status = build_hand(x, t, w, d, rows->root, made);
         out->starts = made;
         out->start_count = 1;

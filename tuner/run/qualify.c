@@ -1,6 +1,6 @@
 /* Qualify: goes through a bundle kernel by kernel. Each variant is tried, and a variant that loses
  * or fails is disabled. An unmodified start replaces it if one is correct and no slower than the
- * baseline. */
+ * baseline. A reference is timed beside the variant, and neither disables nor replaces it. */
 #include "tuner/run/qualify.h"
 
 #include "base/json.h"
@@ -25,7 +25,7 @@ static void set_time(json_t *row, const char *prefix, const bundle_time *t) {
 }
 
 static void add_row(qualify *q, const char *kernel, const bundle_variant *v, const bundle_case *at,
-                    const bundle_trial *t) {
+                    const bundle_trial *t, const qualify_beside *beside) {
     json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f}", "kernel", kernel,
                             "role", "variant", "gpu", v->gpu_id, "start", v->start, "device",
                             q->device, "split", at->split, "case", at->name, "verdict",
@@ -38,6 +38,13 @@ static void add_row(qualify *q, const char *kernel, const bundle_variant *v, con
     set_time(row, "start_", &t->start);
     if (t->start_name != NULL)
         (void)json_object_set_new(row, "start_name", json_string(t->start_name));
+    if (beside->name != NULL) {
+        set_time(row, "beside_reference_", &beside->variant);
+        set_time(row, "reference_", &beside->reference);
+        (void)json_object_set_new(row, "reference_name", json_string(beside->name));
+        (void)json_object_set_new(row, "over_reference",
+                                  json_real(beside->reference.ns / beside->variant.ns));
+    }
     double gain = qualify_gain(t);
     if (gain > 0) {
         (void)json_object_set_new(row, "gain", json_real(gain));
@@ -65,25 +72,22 @@ static json_t *add_variant(qualify *q, const char *kernel, const bundle_variant 
 static ev_status try_variant(qualify *q, const qualify_kernel *x, bundle_variant *v,
                              ev_error *err) {
     shipped one = {0};
-    bundle_qualified found = {0};
-    device_resources ignored;
-    bool reached = false;
+    qualify_findings found = {0};
     EV_TRY(shipped_make(x->t, v, &one, err));
-    ev_status status = qualify_try(x, &one.candidate, x->rivals, x->rival_count, v, &found,
-                                   &ignored, &reached, err);
+    ev_status status = qualify_try(x, &one.candidate, x->rivals, x->rival_count, v, &found, err);
     shipped_free(&one);
     EV_TRY(status);
-    for (size_t i = 0; i < found.trial_count; i++)
-        add_row(q, x->t->name, v, &v->cases[i], &found.trials[i]);
-    if (!reached) {
+    for (size_t i = 0; i < found.qualified.trial_count; i++)
+        add_row(q, x->t->name, v, &v->cases[i], &found.qualified.trials[i], &found.references[i]);
+    if (!found.reached) {
         q->unreached++;
         (void)add_variant(q, x->t->name, v, "not reached");
         return EV_OK;
     }
-    EV_TRY(bundle_qualify(x->arena, v, &found, err));
+    EV_TRY(bundle_qualify(x->arena, v, &found.qualified, err));
     q->judged++;
     q->disabled += bundle_disabled(v, q->gpu.id) != NULL;
-    (void)add_variant(q, x->t->name, v, bundle_verdict_name(found.verdict));
+    (void)add_variant(q, x->t->name, v, bundle_verdict_name(found.qualified.verdict));
     return EV_OK;
 }
 
@@ -114,29 +118,26 @@ static ev_status place_for(ev_arena *arena, const bundle_variant **list, size_t 
 /* Adds a start to the bundle if it passes beside the baseline. */
 static ev_status try_start(const qualify_kernel *x, const trial_rival *start,
                            const bundle_variant *like, bundle_kernel *k, ev_error *err) {
-    bundle_qualified found = {0};
-    device_resources resources;
+    qualify_findings found = {0};
     bundle_variant made, *place = NULL;
-    bool reached = false;
-    EV_TRY(qualify_try(x, &start->candidate, NULL, 0, like, &found, &resources, &reached, err));
-    if (!reached || found.verdict != BUNDLE_VERDICT_PASS)
+    EV_TRY(qualify_try(x, &start->candidate, NULL, 0, like, &found, err));
+    if (!found.reached || found.qualified.verdict != BUNDLE_VERDICT_PASS)
         return EV_OK;
-    EV_TRY(qualify_ship_start(x, &start->candidate, like, &found, &resources, &made, err));
+    EV_TRY(qualify_ship_start(x, &start->candidate, like, &found, &made, err));
     EV_TRY(place_for(x->arena, &k->starts, &k->start_count, &made, &place, err));
-    return bundle_qualify(x->arena, place, &found, err);
+    return bundle_qualify(x->arena, place, &found.qualified, err);
 }
 
 static ev_status add_baseline(const qualify_kernel *x, const bundle_variant *like, bundle_kernel *k,
                               ev_error *err) {
-    bundle_qualified found = {0};
-    device_resources resources;
+    qualify_findings found = {0};
     bundle_variant made, *place = NULL;
-    bool reached = false;
-    EV_TRY(qualify_try(x, &x->baseline, NULL, 0, like, &found, &resources, &reached, err));
-    bool is_right = found.verdict == BUNDLE_VERDICT_PASS || found.verdict == BUNDLE_VERDICT_SLOWER;
-    if (!is_right || found.trial_count < like->case_count)
+    EV_TRY(qualify_try(x, &x->baseline, NULL, 0, like, &found, err));
+    bundle_verdict verdict = found.qualified.verdict;
+    bool is_right = verdict == BUNDLE_VERDICT_PASS || verdict == BUNDLE_VERDICT_SLOWER;
+    if (!is_right || found.qualified.trial_count < like->case_count)
         return EV_OK;
-    EV_TRY(qualify_ship_start(x, &x->baseline, like, &found, &resources, &made, err));
+    EV_TRY(qualify_ship_start(x, &x->baseline, like, &found, &made, err));
     return place_for(x->arena, &k->baselines, &k->baseline_count, &made, &place, err);
 }
 
@@ -163,8 +164,10 @@ static ev_status try_kernel(qualify *q, qualify_kernel *x, bundle_kernel *k,
     if (lacks_baseline)
         EV_TRY(add_baseline(x, &variants[0], k, err));
     const bundle_variant *disabled = find_disabled(x, k);
-    for (size_t i = 0; i < x->rival_count && disabled != NULL; i++)
-        EV_TRY(try_start(x, &x->rivals[i], disabled, k, err));
+    for (size_t i = 0; i < x->rival_count && disabled != NULL; i++) {
+        if (!x->rivals[i].is_reference)
+            EV_TRY(try_start(x, &x->rivals[i], disabled, k, err));
+    }
     return EV_OK;
 }
 

@@ -63,6 +63,7 @@ ev_status qualify_build_starts(qualify_kernel *x, const bundle_kernel *k, bool *
             continue;
         trial_rival *rival = &x->rivals[x->rival_count++];
         rival->name = start->name;
+        rival->is_reference = start->is_reference;
         EV_TRY(build(x, start, &rival->candidate, err));
     }
     return EV_OK;
@@ -93,10 +94,12 @@ ev_status qualify_cases(const qualify_kernel *x, const bundle_variant *v,
 /* Turns rows into trials. The first row that does not pass gives the verdict. */
 static ev_status judge_rows(const qualify_kernel *x, const trial_result *r,
                             const bundle_variant *like, const task_case *const *cases,
-                            bundle_qualified *out, ev_error *err) {
+                            qualify_findings *found, ev_error *err) {
     char reason[QUALIFY_REASON_BYTES];
+    bundle_qualified *out = &found->qualified;
     bundle_trial *trials = EV_NEW_ARRAY(x->arena, bundle_trial, like->case_count + 1);
-    if (trials == NULL)
+    qualify_beside *references = EV_NEW_ARRAY(x->arena, qualify_beside, like->case_count + 1);
+    if (trials == NULL || references == NULL)
         return fail_memory(x, err);
     out->reason = "";
     for (size_t i = 0; i < like->case_count && r->rows[i].done; i++) {
@@ -104,6 +107,8 @@ static ev_status judge_rows(const qualify_kernel *x, const trial_result *r,
         bundle_verdict verdict = qualify_judge(row, cases[i], reason);
         bool has_error = row->stopped == GATE_NONE || row->stopped == GATE_ACCURATE;
         has_error = has_error && !row->unjudged && isfinite(row->error);
+        references[out->trial_count] =
+            (qualify_beside){row->reference_name, row->beside_reference, row->reference};
         trials[out->trial_count++] = (bundle_trial){.name = like->cases[i].name,
                                                     .verdict = verdict,
                                                     .variant = row->variant,
@@ -118,12 +123,13 @@ static ev_status judge_rows(const qualify_kernel *x, const trial_result *r,
         }
     }
     out->trials = trials;
+    found->references = references;
     return out->reason != NULL ? EV_OK : fail_memory(x, err);
 }
 
 ev_status qualify_try(const qualify_kernel *x, const candidate *who, const trial_rival *rivals,
-                      size_t rival_count, const bundle_variant *like, bundle_qualified *found,
-                      device_resources *resources, bool *reached, ev_error *err) {
+                      size_t rival_count, const bundle_variant *like, qualify_findings *found,
+                      ev_error *err) {
     const task_case *const *cases = NULL;
     trial_result *r = NULL;
     EV_TRY(qualify_cases(x, like, &cases, err));
@@ -137,15 +143,15 @@ ev_status qualify_try(const qualify_kernel *x, const candidate *who, const trial
                            .count = like->case_count,
                            .until = x->until};
     EV_TRY(trial_run(&job, &r, err));
-    *found = (bundle_qualified){.gpu_id = x->gpu->id,
-                                .gpu_name = x->gpu->name,
-                                .sm = x->gpu->sm,
-                                .sms = x->gpu->sms,
-                                .driver = x->gpu->driver,
-                                .modelled = x->gpu->modelled};
+    *found = (qualify_findings){.qualified = {.gpu_id = x->gpu->id,
+                                              .gpu_name = x->gpu->name,
+                                              .sm = x->gpu->sm,
+                                              .sms = x->gpu->sms,
+                                              .driver = x->gpu->driver,
+                                              .modelled = x->gpu->modelled},
+                                .resources = r->resources};
     ev_status status = judge_rows(x, r, like, cases, found, err);
-    *resources = r->resources;
-    *reached = r->complete || found->verdict != BUNDLE_VERDICT_PASS;
+    found->reached = r->complete || found->qualified.verdict != BUNDLE_VERDICT_PASS;
     free(r);
     return status;
 }
@@ -199,9 +205,9 @@ static ev_status set_cases(const qualify_kernel *x, const bundle_variant *like,
 }
 
 ev_status qualify_ship_start(const qualify_kernel *x, const candidate *who,
-                             const bundle_variant *like, const bundle_qualified *found,
-                             const device_resources *resources, bundle_variant *out,
-                             ev_error *err) {
+                             const bundle_variant *like, const qualify_findings *found,
+                             bundle_variant *out, ev_error *err) {
+    const device_resources *resources = &found->resources;
     *out = (bundle_variant){.ptx = who->ptx,
                             .ptx_bytes = who->ptx_bytes,
                             .sha256 = ev_sha256_of(who->ptx, who->ptx_bytes),
@@ -216,7 +222,7 @@ ev_status qualify_ship_start(const qualify_kernel *x, const candidate *who,
                             .max_threads = resources->max_threads,
                             .modelled = x->gpu->modelled,
                             .tolerance = x->t->tolerance.relative_l2};
-    EV_TRY(set_cases(x, like, found, out, err));
+    EV_TRY(set_cases(x, like, &found->qualified, out, err));
     EV_TRY(set_provenance(x, who->start, out, err));
     return shipped_set_launch(x->arena, who->start, NULL, out, err);
 }

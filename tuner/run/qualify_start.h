@@ -21,6 +21,20 @@ typedef struct qualify_kernel {
     double until;
 } qualify_kernel;
 
+/* The times of a variant and of the fastest reference at a case. */
+typedef struct qualify_beside {
+    const char *name; /* NULL: no reference was timed */
+    bundle_time variant, reference;
+} qualify_beside;
+
+/* What a trial found. */
+typedef struct qualify_findings {
+    bundle_qualified qualified;
+    const qualify_beside *references; /* by trial */
+    device_resources resources;
+    bool reached; /* false: the time was over first */
+} qualify_findings;
+
 /* Builds the starts that the bundle does not hold: all but the baseline, and the baseline too where
  * the bundle has none for this GPU (*lacks_baseline). EV_BAD: a start cannot be built. */
 ev_status qualify_build_starts(qualify_kernel *x, const bundle_kernel *k, bool *lacks_baseline,
@@ -31,17 +45,15 @@ ev_status qualify_build_starts(qualify_kernel *x, const bundle_kernel *k, bool *
 ev_status qualify_cases(const qualify_kernel *x, const bundle_variant *v,
                         const task_case *const **out, ev_error *err) EV_CHECKED;
 
-/* Runs `who` at the cases of `like` and writes the qualification to `found`. *reached: false where
- * the time was over first. */
+/* Runs `who` at the cases of `like`. */
 ev_status qualify_try(const qualify_kernel *x, const candidate *who, const trial_rival *rivals,
-                      size_t rival_count, const bundle_variant *like, bundle_qualified *found,
-                      device_resources *resources, bool *reached, ev_error *err) EV_CHECKED;
+                      size_t rival_count, const bundle_variant *like, qualify_findings *found,
+                      ev_error *err) EV_CHECKED;
 
-/* Makes a variant of the bundle from an unmodified start, with the cases of `like`. `found` and
- * `resources` come from qualify_try. */
+/* Makes a variant of the bundle from an unmodified start, with the cases of `like`. `found` comes
+ * from qualify_try. */
 ev_status qualify_ship_start(const qualify_kernel *x, const candidate *who,
-                             const bundle_variant *like, const bundle_qualified *found,
-                             const device_resources *resources, bundle_variant *out,
-                             ev_error *err) EV_CHECKED;
+                             const bundle_variant *like, const qualify_findings *found,
+                             bundle_variant *out, ev_error *err) EV_CHECKED;
 
 #endif

@@ -148,13 +148,16 @@ static ev_status against_baseline(const child *c, bool *on, ev_error *err) {
 
 /* ---- in the child: beside a start ---- */
 
-/* Keeps the rival that is the fastest beside the variant. */
-static void keep_rival(const fitness_verdict *v, const char *name, trial_row *row) {
-    if (row->start_name != NULL && v->baseline_ns / v->ns >= row->start.ns / row->beside_start.ns)
+/* Keeps the rival that is the fastest beside the variant: of the starts, and of the references. */
+static void keep_rival(const fitness_verdict *v, const trial_rival *rival, trial_row *row) {
+    const char **name = rival->is_reference ? &row->reference_name : &row->start_name;
+    bundle_time *beside = rival->is_reference ? &row->beside_reference : &row->beside_start;
+    bundle_time *own = rival->is_reference ? &row->reference : &row->start;
+    if (*name != NULL && v->baseline_ns / v->ns >= own->ns / beside->ns)
         return;
-    row->start_name = name;
-    row->beside_start = (bundle_time){v->ns, v->low_ns, v->high_ns};
-    row->start = (bundle_time){v->baseline_ns, v->baseline_low_ns, v->baseline_high_ns};
+    *name = rival->name;
+    *beside = (bundle_time){v->ns, v->low_ns, v->high_ns};
+    *own = (bundle_time){v->baseline_ns, v->baseline_low_ns, v->baseline_high_ns};
 }
 
 /* Races a start at one case. A start that fails is no rival. */
@@ -167,7 +170,7 @@ static ev_status race_case(const child *c, fitness *f, const trial_rival *rival,
     if (status == EV_OK)
         status = fitness_check(f, c->job->variant, c->job->cases[i], v, err);
     if (status == EV_OK && v->ok && v->ns > 0 && v->baseline_ns > 0)
-        keep_rival(v, rival->name, &c->board->result.rows[i]);
+        keep_rival(v, rival, &c->board->result.rows[i]);
     free(v);
     return status == EV_BAD ? EV_OK : status;
 }

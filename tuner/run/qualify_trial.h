@@ -18,15 +18,19 @@ typedef struct trial_row {
     gate
         stopped; /* EMIT: the device refused it, SAFE: a fault, ACCURATE: wrong; GATE_NONE: right */
     double error;
-    bundle_time variant, baseline;     /* by turns; ns 0: the case is not timed */
-    bundle_time beside_start, start;   /* the same with the start that came closest */
-    const char *start_name;            /* NULL: none */
-    char reason[QUALIFY_REASON_BYTES]; /* "" where it is right */
+    bundle_time variant, baseline;           /* by turns; ns 0: the case is not timed */
+    bundle_time beside_start, start;         /* the same with the start that came closest */
+    const char *start_name;                  /* NULL: none */
+    bundle_time beside_reference, reference; /* the same with the fastest reference */
+    const char *reference_name;              /* NULL: none */
+    char reason[QUALIFY_REASON_BYTES];       /* "" where it is right */
 } trial_row;
 
-/* An unmodified start that a variant must not lose to. */
+/* An unmodified start that a variant must not lose to. A reference is timed beside the variant, and
+ * the variant may lose to it: a reference is no part of what is deployed. */
 typedef struct trial_rival {
     const char *name;
+    bool is_reference;
     candidate candidate;
 } trial_rival;
 

@@ -37,9 +37,9 @@ extern "C" {
 /* Of this interface. A library of the same major version has every function and every field of its
  * predecessors; structures only grow behind their `size`, where they have one. */
 #define EVOKE_BUNDLE_MAJOR 0
-#define EVOKE_BUNDLE_MINOR 3
+#define EVOKE_BUNDLE_MINOR 4
 
-/* "0.3": the version of the library that is linked. */
+/* "0.4": the version of the library that is linked. */
 EVOKE_API const char *evoke_bundle_version(void);
 
 typedef enum evoke_status {
@@ -288,6 +288,48 @@ EVOKE_API evoke_status evoke_variant_symbol(const evoke_variant *variant, const 
 /* Unloads the modules of the current context. Call before a context is destroyed, with no launch
  * running in it. */
 EVOKE_API evoke_status evoke_bundle_forget(evoke_bundle *bundle, evoke_error *error);
+
+/* ---- trying -----------------------------------------------------------------------------------
+ *
+ * A test at start-up, of a program that has no data of its own: launch the variant and the baseline
+ * (EVOKE_BASELINE) on buffers of equal contents, and compare what they wrote. */
+
+/* Writes the contents of a buffer, `bytes` of elements of the argument's type, to `data`, which is
+ * all zeros. */
+typedef void (*evoke_contents)(void *context, const evoke_argument *argument, void *data,
+                               size_t bytes);
+
+/* As evoke_bundle_buffers, with memory of cuMemAlloc in the current context, filled; every buffer
+ * has contents, the outputs too. `contents` is called once a buffer with `context`; NULL: numbers
+ * between -0.5 and 0.5, each third of them 0, and in buffers of integers 0, 1, 2, ... up to the
+ * type's largest; the same at each call. Give contents to a kernel whose integers must be below
+ * some bound. Free by evoke_buffers_free. EVOKE_BAD: as of evoke_bundle_buffers. EVOKE_INFRA: no
+ * driver, no current context, or not enough memory. On a failure nothing stays allocated. */
+EVOKE_API evoke_status evoke_variant_allocate(const evoke_variant *variant,
+                                              const evoke_shape *shape, evoke_contents contents,
+                                              void *context, size_t room, evoke_buffer *buffers,
+                                              size_t *count, evoke_error *error);
+/* Frees the memory in the context that it was allocated in, and sets the addresses to 0; an address
+ * 0 is fine. EVOKE_INFRA: an error of the driver, the first; the others are freed all the same. */
+EVOKE_API evoke_status evoke_buffers_free(evoke_buffer *buffers, size_t count, evoke_error *error);
+
+typedef struct evoke_difference {
+    /* |got - want| / |want|, the Euclidean norms of all outputs together. 0: all are equal.
+     * Infinity: one is not a number or not finite where the other is, or |want| is 0. */
+    double relative;
+    double norm;       /* |want|, of its finite elements; 0: the outputs say nothing */
+    double tolerance;  /* of `relative` against exact results, by which the variant was validated */
+    uint64_t elements; /* that were compared */
+} evoke_difference;
+
+/* Compares the outputs (EVOKE_OUT and EVOKE_INOUT) of two launches of the variant's kernel, whose
+ * buffers are `got` and `want`, as evoke_bundle_buffers lists them. Waits for the default stream;
+ * launches in streams that do not wait for it must have ended. EVOKE_BAD: a number of buffers that
+ * is not the kernel's; two buffers of different sizes. EVOKE_INFRA: no driver, no current context,
+ * or an error of the driver, which may come from the launches. */
+EVOKE_API evoke_status evoke_variant_compare(const evoke_variant *variant, const evoke_buffer *got,
+                                             const evoke_buffer *want, size_t count,
+                                             evoke_difference *out, evoke_error *error);
 
 /* Of the variant: its PTX's SHA-256 in 64 hex digits, and the GPU model that it was made for. */
 EVOKE_API const char *evoke_variant_sha256(const evoke_variant *variant);

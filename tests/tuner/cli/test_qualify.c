@@ -63,6 +63,14 @@ static void judges_a_case(void **state) {
           .start_name = "hand"},
          BUNDLE_VERDICT_SLOWER,
          "slower than the unmodified start 'hand'"},
+        {{.stopped = GATE_NONE, /* slower than a reference, and than nothing else */
+          .variant = fast,
+          .baseline = slow,
+          .beside_reference = slow,
+          .reference = fast,
+          .reference_name = "expert"},
+         BUNDLE_VERDICT_PASS,
+         ""},
         {{.stopped = GATE_EMIT, .reason = "no"}, BUNDLE_VERDICT_REFUSED, "no"},
         {{.stopped = GATE_SAFE, .reason = "no"}, BUNDLE_VERDICT_FAULT, "no"},
         {{.stopped = GATE_ACCURATE, .reason = "no"}, BUNDLE_VERDICT_WRONG, "no"},
@@ -269,6 +277,49 @@ static void the_start_counts(void **state) {
     json_t *json = qualify("slow", "vm:h200", "out", 1);
     expect_verdict(json, "slower", "case time: slower than the unmodified start 'hand'");
     json_decref(json);
+}
+
+/* The same of a reference: its time is shown, the variant stays, and the reference is in no bundle.
+ */
+static void references_disable_nothing(void **state) {
+    (void)state;
+    ev_str line = EV_STR_EMPTY;
+    ev_str_printf(&line, "rm -rf %s && cp -r tests/gpu/small %s", cli_path("slow"),
+                  cli_path("small"));
+    ev_proc_result r = cli_shell(ev_str_text(&line));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    ev_str_free(&line);
+    cli_copy_changed("small/task.json", "small/task.json", "\"name\": \"hand\"",
+                     "\"reference\": true, \"name\": \"hand\"");
+    cli_copy_changed("small/textbook.cu", "small/textbook.cu", "__syncthreads();",
+                     "__syncthreads(); __syncthreads(); __syncthreads(); __syncthreads(); "
+                     "__syncthreads(); __syncthreads(); __syncthreads(); __syncthreads(); "
+                     "__syncthreads(); __syncthreads(); __syncthreads(); __syncthreads();");
+    r = CLI_RUN("tune", cli_path("small/task.json"), "--bold", "--evaluations", "60", "--out",
+                cli_path("slow"), "--json");
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    json_t *json = qualify("slow", "vm:h200", "out", 0);
+    const json_t *row = item(json, "rows", 2);
+    cli_keys(row, "reference_name:s reference_ns:n reference_low_ns:n reference_high_ns:n "
+                  "beside_reference_ns:n over_reference:n");
+    assert_string_equal(ev_json_text(row, "reference_name", ""), "hand");
+    assert_null(json_object_get(row, "start_name"));
+    assert_true(ev_json_number(row, "over_reference", 1) < 1);
+    json_decref(json);
+    plant_slow("slow"); /* slower than the baseline too: the baseline is what is left */
+    json = qualify("slow", "vm:h200", "out", 1);
+    assert_string_equal(ev_json_text(item(json, "variants", 0), "instead", ""), "baseline");
+    json_decref(json);
+    bundle *b = NULL;
+    assert_int_equal(open_bundle("out", &b)->start_count, 0);
+    bundle_close(b);
+    r = CLI_RUN("qualify", cli_path("slow"), "--trust-oracle", "--device", "vm:h200", "--out",
+                cli_path("out"));
+    cli_expect(&r, 1);
+    assert_non_null(strstr(ev_str_text(&r.out), "over reference"));
+    ev_proc_result_free(&r);
 }
 
 /* Times that differ among themselves: the intervals meet, and the medians decide. */
@@ -517,6 +568,7 @@ int main(void) {
         cmocka_unit_test(starts_are_to_beat),
         cmocka_unit_test(slow_ones_are_disabled),
         cmocka_unit_test(the_start_counts),
+        cmocka_unit_test(references_disable_nothing),
         cmocka_unit_test(noise_disables_nothing),
         cmocka_unit_test(the_baseline_is_left),
         cmocka_unit_test(wrong_ones_are_disabled),
