@@ -1,6 +1,7 @@
 /* The kernel of a draft, and its parameters. */
 #include "tuner/init/draft.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,14 @@ void draft_note(draft *d, const char *format, ...) {
     va_end(args);
 }
 
-void draft_add_size(draft *d, const char *name, bool is_small) {
+void draft_add_size(draft *d, const char *name, bool is_small, int64_t value) {
     for (size_t i = 0; i < d->size_count; i++) {
         if (strcmp(d->sizes[i].name, name) == 0)
             return;
     }
     if (d->size_count < DRAFT_SIZES)
-        d->sizes[d->size_count++] = (draft_size){name, is_small};
+        d->sizes[d->size_count++] = (draft_size){
+            .name = name, .is_small = is_small, .value = value, .pinned = DRAFT_UNKNOWN};
 }
 
 /* ---- types -------------------------------------------------------------------------------------
@@ -256,16 +258,33 @@ static bool is_small(const char *name) {
     return strcmp(name, "r") == 0 || strcmp(name, "lda") == 0;
 }
 
-/* Floats get a value, whole numbers are sizes of the shape. */
+/* Whether an argument of the type can have the whole number. */
+static bool holds(ev_type type, double value) {
+    double bits = 8 * (double)ev_type_bytes(type);
+    bool is_signed = type == EV_S8 || type == EV_S16 || type == EV_S32 || type == EV_S64;
+    double most = fmin(exp2(is_signed ? bits - 1 : bits) - 1, 0x1p53);
+    return floor(value) == value && value <= most && value >= (is_signed ? -most : 0);
+}
+
+/* Floats get a value, whole numbers are sizes of the shape. The launch's own values are preferred.
+ */
 static void set_value(draft *d, draft_argument *a, bool is_of_array) {
+    double value = 0;
+    ev_arena *arena = d->t->arena;
     if (a->kind != DRAFT_SCALAR)
         return;
-    if (ev_type_is_float(a->type))
-        a->value = "0.5";
-    else if (is_of_array || d->size_count == DRAFT_SIZES || ev_type_bytes(a->type) < 4)
+    bool is_float = ev_type_is_float(a->type), is_known = draft_launch_value(d, a, &value);
+    is_known = is_known && (is_float || holds(a->type, value));
+    bool is_size = !is_of_array && d->size_count < DRAFT_SIZES && ev_type_bytes(a->type) >= 4;
+    if (is_float)
+        a->value = is_known ? ev_arena_printf(arena, "%.9g", value) : "0.5";
+    else if (is_known && (!is_size || value < 0))
+        a->value = ev_arena_printf(arena, "%.0f", value);
+    else if (!is_size)
         a->value = "1";
     else
-        draft_add_size(d, a->name, is_small(a->name));
+        draft_add_size(d, a->name, is_small(a->name), is_known ? (int64_t)value : DRAFT_UNKNOWN);
+    a->is_said = is_known;
 }
 
 /* Whether a parameter or an argument has the name. */
