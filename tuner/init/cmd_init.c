@@ -120,9 +120,9 @@ static void note_guesses(draft *d) {
                        a->name);
         if ((a->kind == DRAFT_IN || a->kind == DRAFT_INOUT) && !ev_type_is_float(a->type))
             draft_note(d,
-                       "%s holds whole numbers from 0 to 15: say in \"data\" what it holds, and in "
+                       "%s holds whole numbers from 0 to %d: say in \"data\" what it holds, and in "
                        "\"domain\" what every caller keeps to",
-                       a->name);
+                       a->name, a->is_bool ? 1 : 15);
     }
     for (size_t i = 0; i < d->size_count; i++) {
         const draft_size *s = &d->sizes[i];

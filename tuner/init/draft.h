@@ -38,6 +38,7 @@ typedef struct draft_argument {
     const char *count; /* elements of the source's type, an expression; buffers */
     const char *value; /* an expression; NULL: the shape has it */
     bool is_partial;   /* inout, because a run leaves elements of it as they are */
+    bool is_bool;      /* its elements are 0 and 1 */
     bool is_said;      /* scalars: the source's launch says the value */
     size_t parameter;  /* number of the kernel's parameter, from 0 */
     /* Of a field of a struct that is passed by value: the parameter's name, the field's, bytes from
@@ -146,6 +147,9 @@ void draft_drop_macros(draft *d);
 
 /* Host code as an expression of task.json. NULL: it cannot be one. */
 const char *draft_expression(draft *d, cuda_range range, int depth);
+/* The number that host code is, with the values that names have at the launch. false: it is none
+ * that the source says. */
+bool draft_value(draft *d, cuda_range range, double *value);
 /* The number that the launch gives to a scalar argument. false: it is no number that the source
  * says. */
 bool draft_launch_value(draft *d, const draft_argument *a, double *value);

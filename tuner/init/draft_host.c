@@ -320,25 +320,19 @@ static bool translate_member(draft *d, const char *name, const char *member, int
     return true;
 }
 
-/* The only size of the kernel that the launch gives as this literal: in
+/* The only size of the kernel that the launch gives as this number: in
  * k<<<(100000 + 127) / 128, 128>>>(100000, x), the blocks are made of the first parameter. NULL:
  * none. */
 static const char *size_of_literal(const draft *d, const char *literal) {
     enum { LEAST = 64 };
-    cuda_range parts[DRAFT_ARGUMENTS];
     const char *found = NULL;
-    if (d->reading != DRAFT_GRID || d->launch == NULL || strtoll(literal, NULL, 10) < LEAST)
-        return NULL;
-    size_t count = cuda_range_split(d->t, d->launch->arguments, parts, DRAFT_ARGUMENTS);
-    for (size_t i = 0; i < d->argument_count; i++) {
-        const draft_argument *a = &d->arguments[i];
-        if (a->parameter >= count || a->owner != NULL || a->kind != DRAFT_SCALAR ||
-            a->value != NULL || parts[a->parameter].end != parts[a->parameter].first + 1 ||
-            !cuda_token_is(d->t, parts[a->parameter].first, literal))
+    long long value = strtoll(literal, NULL, 10);
+    for (size_t i = 0; d->reading == DRAFT_GRID && value >= LEAST && i < d->size_count; i++) {
+        if (d->sizes[i].value != value || d->sizes[i].is_small)
             continue;
         if (found != NULL)
             return NULL;
-        found = a->name;
+        found = d->sizes[i].name;
     }
     return found;
 }

@@ -26,12 +26,13 @@ enum {
     NAMES = DRAFT_SIZES + DRAFT_MACROS,
     ROUNDS = 3,
     PASSES = 8,
+    SAMPLED = 24,
     CONFIRMED = 2 /* rounds that must run; the last may be too expensive */
 };
 
 #define PROBE_FUEL UINT64_C(40000000)
 #define CHECK_FUEL UINT64_C(12000000)
-#define TIMED_FUEL UINT64_C(60000000)
+#define TIMED_FUEL UINT64_C(120000000) /* of SAMPLED blocks */
 /* The baseline is its own oracle, so all blocks run once at the large sizes. */
 #define WHOLE_FUEL 1e9
 #define GAP UINT64_C(65536)
@@ -157,7 +158,7 @@ static void fill(const draft_argument *a, void *data, uint64_t elements) {
     ev_pcg rng = ev_pcg_seed(1, 1);
     for (uint64_t i = 0; i < elements; i++) {
         double value = ev_type_is_float(a->type) ? ev_pcg_unit(&rng) * 2 - 1
-                                                 : (double)(ev_pcg_next(&rng) % 16);
+                                                 : (double)(ev_pcg_next(&rng) % (a->is_bool ? 2 : 16));
         ev_type_set(a->type, data, i, value);
     }
 }
@@ -227,10 +228,13 @@ static ev_status run_once(probe *p, uint64_t fuel, bool is_sampled, vm_result *r
     }
     launch.dynamic_shared = (uint32_t)shared;
     uint64_t blocks = (uint64_t)launch.grid[0] * launch.grid[1] * launch.grid[2];
-    uint32_t sample[2] = {0, (uint32_t)(blocks / 2)};
-    if (is_sampled && blocks > 2 && blocks <= UINT32_MAX) {
+    uint32_t sample[SAMPLED];
+    if (is_sampled && blocks > SAMPLED && blocks <= UINT32_MAX) {
+        /* Another column of the grid in each row. */
+        for (uint64_t i = 0; i < SAMPLED; i++)
+            sample[i] = (uint32_t)(blocks * (13 * i + 5 * i % 13) / (13 * SAMPLED));
         launch.sample = sample;
-        launch.sample_count = 2;
+        launch.sample_count = SAMPLED;
     }
     EV_TRY(place_all(p, !is_sampled, err));
     ev_status status = vm_run(p->memory, &launch, result, err);
@@ -363,24 +367,38 @@ static int64_t bound_value(const probe *p, const draft_size *s, int round) {
     return s->pinned + (p->is_varied ? round : 0);
 }
 
+/* The place of a size among those that are not bound, in the order of the launch's values where it
+ * says them all: a pitch stays above its width. */
+static size_t rank_of(const draft *d, size_t index) {
+    size_t rank = 0, before = 0;
+    bool all = true;
+    for (size_t i = 0; i < d->size_count; i++) {
+        const draft_size *s = &d->sizes[i], *own = &d->sizes[index];
+        if (is_bound(s))
+            continue;
+        all &= s->value != DRAFT_UNKNOWN;
+        before += i < index;
+        rank += s->value < own->value || (s->value == own->value && i < index);
+    }
+    return all ? rank : before;
+}
+
 /* Distinct values: primes, or different multiples of `multiple`. */
 static void set_sizes(const probe *p, int round, int64_t multiple, int64_t *out) {
     static const int64_t primes[ROUNDS][3][DRAFT_SIZES] = {
-        {{1031}, {37, 43}, {17, 19, 23, 13, 11, 7, 29, 31, 5, 3, 37, 41}},
-        {{3001}, {53, 29}, {13, 29, 11, 17, 7, 23, 19, 5, 31, 37, 3, 41}},
-        {{20011}, {211, 307}, {37, 23, 29, 31, 41, 19, 13, 11, 17, 7, 5, 3}}};
+        {{1031}, {37, 43}, {11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53}},
+        {{3001}, {29, 53}, {7, 17, 19, 29, 31, 37, 41, 43, 47, 53, 59, 61}},
+        {{20011}, {211, 307}, {19, 23, 29, 37, 43, 47, 53, 59, 61, 67, 71, 73}}};
     const draft *d = p->d;
-    size_t big = big_sizes(d), turn = big > 0 ? big : 1, at = 0;
-    size_t row = big <= 2 && p->steps == 0 ? (big == 2) : 2;
+    size_t big = big_sizes(d), row = big <= 2 && p->steps == 0 ? (big == 2) : 2;
     for (size_t i = 0; i < d->size_count; i++) {
-        int64_t step = round == 0 ? (int64_t)at + 1 : (int64_t)((at + (size_t)round) % turn) + 2;
-        step += round == 2 ? 3 : 0;
-        bool bound = is_bound(&d->sizes[i]);
-        if (bound)
+        int64_t rank = (int64_t)rank_of(d, i);
+        if (is_bound(&d->sizes[i]))
             out[i] = bound_value(p, &d->sizes[i], round);
+        else if (multiple == 1)
+            out[i] = primes[round][row][rank];
         else
-            out[i] = multiple == 1 ? primes[round][row][at] : multiple * step;
-        at += !bound;
+            out[i] = multiple * (rank * (round + 1) + 1 + round);
     }
     lessen(d, out, p->steps);
 }
@@ -556,6 +574,16 @@ static ev_status try_sizes(probe *p, const int64_t *sizes, uint64_t fuel, bool i
     return status == EV_INFRA ? status : EV_OK;
 }
 
+/* `start` for each size that is not fixed, apart from each other by `odd`; fewer turns of loops. */
+static void fill_sizes(const draft *d, int64_t start, int64_t odd, unsigned steps, int64_t *out) {
+    for (size_t i = 0; i < d->size_count; i++) {
+        int64_t value = (start + odd * ((int64_t)rank_of(d, i) + 1)) / d->multiple * d->multiple;
+        value = value < d->small[i] ? d->small[i] : value;
+        out[i] = d->sizes[i].is_fixed ? d->sizes[i].pinned : value;
+    }
+    lessen(d, out, steps);
+}
+
 /* Sizes that a run affords: `start` for each, halved until it does; then fewer turns of loops. */
 static ev_status afford(probe *p, int64_t start, int64_t odd, uint64_t fuel, bool is_sampled,
                         int64_t *out, ev_error *err) {
@@ -564,23 +592,39 @@ static ev_status afford(probe *p, int64_t start, int64_t odd, uint64_t fuel, boo
     bool fits = false;
     for (unsigned steps = 0; steps <= MOST; steps++) {
         for (int64_t size = start; size >= 1; size /= 2) {
-            int64_t at = 0;
-            for (size_t i = 0; i < d->size_count; i++) {
-                int64_t value = (size + odd * (at + 1)) / d->multiple * d->multiple;
-                value = value < d->small[i] ? d->small[i] : value;
-                bool is_fixed = d->sizes[i].is_fixed;
-                out[i] = is_fixed ? d->sizes[i].pinned : value;
-                at += !is_fixed;
-            }
-            lessen(d, out, steps);
+            fill_sizes(d, size, odd, steps, out);
             EV_TRY(try_sizes(p, out, fuel, is_sampled, &fits, err));
             if (fits)
                 return EV_OK;
-            if (at == 0)
-                break; /* all are fixed */
+            if (big_sizes(d) == 0)
+                break;
         }
     }
     memcpy(out, d->small, sizeof d->small);
+    return EV_OK;
+}
+
+/* The launch's own sizes, if it says them, they are large and a run affords them, at least with
+ * fewer turns of loops. */
+static ev_status afford_launch(probe *p, int64_t *out, bool *fits, ev_error *err) {
+    enum { MOST = 3 };
+    const double least = 65536;
+    const draft *d = p->d;
+    double product = 1;
+    *fits = false;
+    for (size_t i = 0; i < d->size_count; i++) {
+        const draft_size *s = &d->sizes[i];
+        if (!s->is_fixed)
+            product *= (double)s->value;
+        if (!s->is_fixed && (s->value < d->small[i] || s->value % d->multiple != 0))
+            return EV_OK;
+    }
+    for (unsigned steps = 0; product >= least && steps <= MOST && !*fits; steps++) {
+        for (size_t i = 0; i < d->size_count; i++)
+            out[i] = d->sizes[i].is_fixed ? d->sizes[i].pinned : d->sizes[i].value;
+        lessen(d, out, steps);
+        EV_TRY(try_sizes(p, out, TIMED_FUEL, true, fits, err));
+    }
     return EV_OK;
 }
 
@@ -609,9 +653,11 @@ static ev_status choose_sizes(probe *p, ev_error *err) {
     draft *d = p->d;
     size_t big = big_sizes(d);
     size_t row = big < 4 ? big : 4;
-    bool is_free = d->multiple == 1;
+    bool is_free = d->multiple == 1, is_said = false;
     EV_TRY(afford(p, odd[row], is_free ? 7 : d->multiple, CHECK_FUEL, false, d->odd, err));
-    EV_TRY(afford(p, large[row], 0, TIMED_FUEL, true, d->large, err));
+    EV_TRY(afford_launch(p, d->large, &is_said, err));
+    if (!is_said)
+        EV_TRY(afford(p, large[row], 0, TIMED_FUEL, true, d->large, err));
     EV_TRY(move_away(p, d->odd, CHECK_FUEL, false, d->other_odd, err));
     EV_TRY(move_away(p, d->large, TIMED_FUEL, true, d->other_large, err));
     d->trap[0] = '\0';

@@ -71,24 +71,26 @@ static cuda_range field_value(const draft *d, const draft_argument *a, cuda_rang
     return found;
 }
 
-bool draft_launch_value(draft *d, const draft_argument *a, double *value) {
-    cuda_range parts[DRAFT_ARGUMENTS];
+bool draft_value(draft *d, cuda_range range, double *value) {
     const expr_scope none = {0};
     expr_value found;
     ev_error ignored;
+    d->reading = DRAFT_VALUE;
+    const char *text = draft_expression(d, range, 0);
+    d->reading = DRAFT_ELSE;
+    if (text == NULL || expr_eval(text, &none, &found, &ignored) != EV_OK)
+        return false;
+    *value = found.real;
+    return isfinite(found.real);
+}
+
+bool draft_launch_value(draft *d, const draft_argument *a, double *value) {
+    cuda_range parts[DRAFT_ARGUMENTS];
     if (d->launch == NULL)
         return false;
     size_t count = cuda_range_split(d->t, d->launch->arguments, parts, DRAFT_ARGUMENTS);
     if (a->parameter >= count || count > DRAFT_ARGUMENTS)
         return false;
     cuda_range given = parts[a->parameter];
-    if (a->owner != NULL)
-        given = field_value(d, a, given);
-    d->reading = DRAFT_VALUE;
-    const char *text = draft_expression(d, given, 0);
-    d->reading = DRAFT_ELSE;
-    if (text == NULL || expr_eval(text, &none, &found, &ignored) != EV_OK)
-        return false;
-    *value = found.real;
-    return isfinite(found.real);
+    return draft_value(d, a->owner != NULL ? field_value(d, a, given) : given, value);
 }

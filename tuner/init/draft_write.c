@@ -6,7 +6,9 @@
 
 static const char *const KINDS[] = {"in", "out", "inout", "scalar"};
 
-static const char *generator(ev_type type) {
+static const char *generator(ev_type type, bool is_bool) {
+    if (is_bool)
+        return "{\"generator\": \"uniform\", \"low\": 0, \"high\": 1}";
     return ev_type_is_float(type) ? "{\"generator\": \"uniform\"}"
                                   : "{\"generator\": \"uniform\", \"low\": 0, \"high\": 15}";
 }
@@ -27,7 +29,7 @@ static void write_argument(const draft_argument *a, ev_str *out) {
         else
             ev_str_printf(out, ", \"count\": \"%s\"", a->count);
         if (a->kind != DRAFT_OUT)
-            ev_str_printf(out, ", \"data\": %s", generator(a->type));
+            ev_str_printf(out, ", \"data\": %s", generator(a->type, a->is_bool));
     }
 }
 
@@ -64,7 +66,7 @@ static void write_symbols(const draft *d, ev_str *out) {
         ev_str_append(out, i == 0 ? "  \"symbols\": [\n" : ",\n");
         ev_str_printf(
             out, "    {\"name\": \"%s\", \"type\": \"%s\", \"count\": %" PRId64 ", \"data\": %s}",
-            s->name, ev_type_name(s->type), s->count * s->lanes, generator(s->type));
+            s->name, ev_type_name(s->type), s->count * s->lanes, generator(s->type, false));
     }
     ev_str_append(out, d->symbol_count > 0 ? "\n  ],\n" : "");
 }
