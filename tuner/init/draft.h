@@ -104,8 +104,8 @@ typedef struct draft {
     /* What host code is read for; DRAFT_VALUE: a number, with the values of all names. */
     enum { DRAFT_ELSE, DRAFT_BLOCK, DRAFT_GRID, DRAFT_VALUE } reading;
     const char *grid[3], *block[3]; /* expressions; NULL behind the last */
-    const char *shared;                                   /* NULL: none */
-    int64_t multiple; /* sizes of cases are multiples of this; 1: any size will do */
+    const char *shared;             /* NULL: none */
+    int64_t multiple;               /* sizes of cases are multiples of this; 1: any size will do */
     int64_t small[DRAFT_SIZES], odd[DRAFT_SIZES], large[DRAFT_SIZES]; /* values of the sizes */
     int64_t other_odd[DRAFT_SIZES], other_large[DRAFT_SIZES];
     ev_str notes;   /* lines "- ...": what to look at */

@@ -50,7 +50,8 @@ static void keep_used_macros(draft *d) {
     for (size_t i = 0; i < d->macro_count; i++) {
         bool used = false;
         for (int k = 0; k < 3; k++)
-            used |= draft_uses(d->block[k], d->macros[i].name) || draft_uses(d->grid[k], d->macros[i].name);
+            used |= draft_uses(d->block[k], d->macros[i].name) ||
+                    draft_uses(d->grid[k], d->macros[i].name);
         used |= draft_uses(d->shared, d->macros[i].name);
         if (used)
             d->macros[kept++] = d->macros[i];

@@ -49,7 +49,7 @@ typedef struct probe {
     size_t candidate_count;
     int64_t sizes[ROUNDS][DRAFT_SIZES];
     int64_t need[ROUNDS][DRAFT_ARGUMENTS]; /* the longest index that a run showed, plus 1 */
-    size_t chosen[DRAFT_ARGUMENTS];   /* of each buffer: number of its candidate */
+    size_t chosen[DRAFT_ARGUMENTS];        /* of each buffer: number of its candidate */
     uint64_t addresses[DRAFT_ARGUMENTS];
     expr_name names[NAMES];
     size_t name_count;
@@ -157,8 +157,9 @@ static void add_products(probe *p) {
 static void fill(const draft_argument *a, void *data, uint64_t elements) {
     ev_pcg rng = ev_pcg_seed(1, 1);
     for (uint64_t i = 0; i < elements; i++) {
-        double value = ev_type_is_float(a->type) ? ev_pcg_unit(&rng) * 2 - 1
-                                                 : (double)(ev_pcg_next(&rng) % (a->is_bool ? 2 : 16));
+        double value = ev_type_is_float(a->type)
+                           ? ev_pcg_unit(&rng) * 2 - 1
+                           : (double)(ev_pcg_next(&rng) % (a->is_bool ? 2 : 16));
         ev_type_set(a->type, data, i, value);
     }
 }

@@ -128,8 +128,7 @@ static void write_case(const draft *d, const char *name, const char *split, cons
     ev_str_printf(out, "    {\"name\": \"%s\", \"split\": \"%s\", \"use\": \"%s\", \"shape\": {",
                   name, split, use);
     for (size_t i = 0; i < d->size_count; i++)
-        ev_str_printf(out, "%s\"%s\": %" PRId64, i > 0 ? ", " : "", d->sizes[i].name,
-                      sizes[i]);
+        ev_str_printf(out, "%s\"%s\": %" PRId64, i > 0 ? ", " : "", d->sizes[i].name, sizes[i]);
     ev_str_printf(out, "}}%s\n", last ? "" : ",");
 }
 
