@@ -114,6 +114,7 @@ typedef struct fit_case {
     const task_case *at;
     fit_inputs inputs;
     bool is_drawn;           /* a drawn case (drawn.c), not one of the task's */
+    bool is_shared_work;     /* several blocks add to one element, so no sample of blocks will do */
     fit_argument *arguments; /* in the order of the task's arguments; then the task's symbols */
     fit_output *outputs;
     size_t output_count;

@@ -15,7 +15,7 @@
  *
  * `report` then runs each ready warp for a short time and records its loads. A warp that polls an
  * address is a deadlock; a circle without loads is a livelock. When the fuel runs out, the same
- * check with short turns looks for a more precise reason. */
+ * check with short turns looks for a proof once more; without one, the trap is VM_TRAP_FUEL. */
 #include "fitness/vm/vm_wave.h"
 
 #include <stdio.h>

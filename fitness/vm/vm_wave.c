@@ -12,8 +12,8 @@
  * (Fisher and Yates). Gate 6 compares the results of several seeds: different bits reveal a race.
  *
  * Fuel bounds the thread instructions of a launch. A launch out of fuel traps as VM_TRAP_FUEL. If
- * no rank changed memory in the last half of the fuel, the trap is a livelock, or the more precise
- * finding of vm_livelock.c. */
+ * no rank changed memory in the last half of the fuel, vm_livelock.c looks for a proof that the
+ * launch cannot end; a loop that merely computes for long has none, and stays VM_TRAP_FUEL. */
 #include "fitness/vm/vm_jobs.h"
 
 #include "base/divisor.h"
@@ -28,17 +28,20 @@
 
 /* ---- fuel */
 
-static void raise_livelock(vm_state *s, vm_warp *w, const ptx_insn *at, uint64_t used) {
+/* The fuel is gone, and it is unknown whether the launch would have ended. */
+static void raise_fuel(vm_state *s, vm_warp *w, const ptx_insn *at, uint64_t used) {
     vm_poll poll;
     char name[160];
-    bool polls = vm_livelock_trace(w, &poll);
-    if (polls)
+    bool waits = vm_livelock_trace(w, &poll) && poll.strong;
+    if (waits)
         vm_livelock_name(s, &poll, name, sizeof name);
-    vm_trap_raise(w, polls ? &w->code[poll.pc] : at, VM_TRAP_LIVELOCK,
-                  polls ? poll.lane : (unsigned)__builtin_ctz(w->sets[0].mask),
-                  polls ? &poll.address : NULL,
-                  "%llu thread instructions executed and no memory changed in the last half%s%s",
-                  (unsigned long long)used, polls ? "; the thread polls " : "", polls ? name : "");
+    vm_trap_raise(w, waits ? &w->code[poll.pc] : at, VM_TRAP_FUEL,
+                  waits ? poll.lane : (unsigned)__builtin_ctz(w->sets[0].mask),
+                  waits ? &poll.address : NULL,
+                  "%llu thread instructions without an end, which is the limit, and no memory "
+                  "changed in the last half%s%s; give the loop fewer turns, or the launch a "
+                  "higher limit",
+                  (unsigned long long)used, waits ? "; the thread polls " : "", waits ? name : "");
 }
 
 /* Did another rank change its memory lately? Then it is no standstill. */
@@ -70,7 +73,7 @@ static bool fuel_left(vm_state *s, vm_warp *w) {
                       "other ranks go on",
                       (unsigned long long)used);
     else
-        raise_livelock(s, w, at, used);
+        raise_fuel(s, w, at, used);
     return false;
 }
 

@@ -62,8 +62,8 @@ void vm_rank_name_ended(const vm_session *x, char *text, size_t bytes);
 /* ---- livelock detection (vm_livelock.c) */
 /* Call after each rotation. True: no memory can ever change again; the trap is raised. */
 bool vm_livelock_rotation(vm_session *x);
-/* Call when the fuel is used up. True: memory has not changed for long, and the trap is a livelock
- * with its reason. */
+/* Call when the fuel is used up and memory has not changed for long. True: it is proven that the
+ * launch cannot end, and the trap says why; or a rank trapped meanwhile. */
 bool vm_livelock_out_of_fuel(vm_session *x);
 /* Finds the read of a spinning warp by running the warp for a while; false: none. */
 bool vm_livelock_trace(vm_warp *w, vm_poll *out);

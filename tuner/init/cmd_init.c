@@ -112,16 +112,25 @@ static void note_guesses(draft *d) {
     for (size_t i = 0; i < d->argument_count; i++) {
         const draft_argument *a = &d->arguments[i];
         if (a->kind == DRAFT_SCALAR && a->value != NULL)
-            draft_note(d, "%s is %s in all cases", a->name, a->value);
+            draft_note(d, "%s is %s in all cases%s", a->name, a->value,
+                       a->is_said ? ", as in the launch" : "");
+        if (a->is_partial)
+            draft_note(d,
+                       "the kernel writes a part of %s, so it is inout: the rest stays as it was",
+                       a->name);
         if ((a->kind == DRAFT_IN || a->kind == DRAFT_INOUT) && !ev_type_is_float(a->type))
             draft_note(d,
-                       "%s holds whole numbers from 0 to 15: say in \"data\" what it holds, and in "
+                       "%s holds whole numbers from 0 to %d: say in \"data\" what it holds, and in "
                        "\"domain\" what every caller keeps to",
-                       a->name);
+                       a->name, a->is_bool ? 1 : 15);
     }
     for (size_t i = 0; i < d->size_count; i++) {
-        if (d->sizes[i].is_small)
-            draft_note(d, "%s is 2 in all cases", d->sizes[i].name);
+        const draft_size *s = &d->sizes[i];
+        bool is_said = s->pinned == s->value, is_less = d->odd[i] < s->pinned;
+        if (s->is_fixed)
+            draft_note(d, "%s is %lld%s%s", s->name, (long long)s->pinned,
+                       is_said ? ", as in the launch" : " in all cases",
+                       is_less ? ", and less where a check would take too long" : "");
     }
     if (d->multiple > 1)
         draft_note(d, "the kernel traps at odd sizes, so all sizes are multiples of %lld",

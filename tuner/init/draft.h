@@ -4,7 +4,7 @@
  * - draft_struct.c the fields of its structs,
  * - draft_symbols.c the variables that the host fills,
  * - draft_launch.c its grid and block, from a <<<>>> or from the kernel itself, with expressions of
- *   the host in draft_host.c,
+ *   the host in draft_host.c, and the numbers that it is called with in draft_value.c,
  * - draft_probe.c finds kinds and lengths of buffers by runs on the virtual machine, and
  * - draft_write.c writes task.json with its cases.
  *
@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define DRAFT_UNKNOWN (-1)
+
 enum { DRAFT_ARGUMENTS = 48, DRAFT_SIZES = 12, DRAFT_MACROS = 8, DRAFT_SYMBOLS = 8 };
 
 typedef enum draft_kind { DRAFT_IN, DRAFT_OUT, DRAFT_INOUT, DRAFT_SCALAR } draft_kind;
@@ -35,6 +37,9 @@ typedef struct draft_argument {
     uint32_t lanes;    /* elements of `type` in one element of the source: 4 for float4 */
     const char *count; /* elements of the source's type, an expression; buffers */
     const char *value; /* an expression; NULL: the shape has it */
+    bool is_partial;   /* inout, because a run leaves elements of it as they are */
+    bool is_bool;      /* its elements are 0 and 1 */
+    bool is_said;      /* scalars: the source's launch says the value */
     size_t parameter;  /* number of the kernel's parameter, from 0 */
     /* Of a field of a struct that is passed by value: the parameter's name, the field's, bytes from
      * the struct's begin, and bytes of the struct. NULL: no field. */
@@ -68,7 +73,10 @@ typedef struct draft_symbol {
 /* A name of the shape. */
 typedef struct draft_size {
     const char *name;
-    bool is_small; /* a radius, an offset: the same in all cases */
+    bool is_small;  /* a radius, an offset: small where the launch does not say its value */
+    bool is_fixed;  /* no length and no grid is made of it: about the same in all cases */
+    int64_t value;  /* what the source's launch gives; DRAFT_UNKNOWN: not understood */
+    int64_t pinned; /* its value in the runs; DRAFT_UNKNOWN: other values */
 } draft_size;
 
 typedef struct draft_macro {
@@ -93,11 +101,13 @@ typedef struct draft {
     size_t macro_count;
     const char *block_names[DRAFT_MACROS]; /* variables that the block's size is made of */
     size_t block_name_count;
-    enum { DRAFT_ELSE, DRAFT_BLOCK, DRAFT_GRID } reading; /* what draft_expression is asked for */
-    const char *grid[3], *block[3];                       /* expressions; NULL behind the last */
-    const char *shared;                                   /* NULL: none */
-    int64_t multiple; /* sizes of cases are multiples of this; 1: any size will do */
+    /* What host code is read for; DRAFT_VALUE: a number, with the values of all names. */
+    enum { DRAFT_ELSE, DRAFT_BLOCK, DRAFT_GRID, DRAFT_VALUE } reading;
+    const char *grid[3], *block[3]; /* expressions; NULL behind the last */
+    const char *shared;             /* NULL: none */
+    int64_t multiple;               /* sizes of cases are multiples of this; 1: any size will do */
     int64_t small[DRAFT_SIZES], odd[DRAFT_SIZES], large[DRAFT_SIZES]; /* values of the sizes */
+    int64_t other_odd[DRAFT_SIZES], other_large[DRAFT_SIZES];
     ev_str notes;   /* lines "- ...": what to look at */
     char trap[700]; /* why the kernel does not run; "": it runs */
 } draft;
@@ -118,8 +128,8 @@ bool draft_is_qualifier(const cuda_text *t, size_t at);
 /* The fields of a struct, or of a vector like float3, as C places them. false: no such type, or a
  * field that is neither a number nor a pointer to numbers. */
 bool draft_struct(draft *d, const char *type, draft_layout *out);
-/* Adds a name of the shape, unless it is there. */
-void draft_add_size(draft *d, const char *name, bool is_small);
+/* Adds a name of the shape, unless it is there; its value, or DRAFT_UNKNOWN. */
+void draft_add_size(draft *d, const char *name, bool is_small, int64_t value);
 
 /* The product of the lengths in the brackets from *at on, 1 without brackets; 0: not understood, or
  * more than 2^32. *at is then behind the brackets. */
@@ -137,6 +147,14 @@ void draft_drop_macros(draft *d);
 
 /* Host code as an expression of task.json. NULL: it cannot be one. */
 const char *draft_expression(draft *d, cuda_range range, int depth);
+/* The number that host code is, with the values that names have at the launch. false: it is none
+ * that the source says. */
+bool draft_value(draft *d, cuda_range range, double *value);
+/* The number that the launch gives to a scalar argument. false: it is no number that the source
+ * says. */
+bool draft_launch_value(draft *d, const draft_argument *a, double *value);
+/* Whether an expression (NULL: none) has the name. */
+bool draft_uses(const char *expression, const char *name);
 /* The up to three parts of a grid or block: of an expression, or of dim3. false: not understood. */
 bool draft_dimensions(draft *d, cuda_range range, const char *out[3], int depth);
 

@@ -2,10 +2,12 @@
  *
  * A name is, in this order: an argument of the launch (it becomes the kernel's parameter), a
  * tunable macro, a local or global variable with an initial value, a macro; else a name of the
- * shape. Casts are left out, for sizes are whole numbers. */
+ * shape. Casts are left out, for sizes are whole numbers. Where a number is asked for
+ * (DRAFT_VALUE), a name is the nearest value before the launch that is a number. */
 #include "tuner/init/draft.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,13 +52,16 @@ static const char *field_of(const draft *d, const char *variable, const char *me
     return NULL;
 }
 
-/* The initial value of a variable, "= VALUE" or "(VALUE)" or "{VALUE}" behind its name, nearest
- * before the launch; an empty range: none. */
-static cuda_range value_of(const draft *d, const char *name) {
+static size_t launch_token(const draft *d) {
+    return d->launch != NULL ? d->launch->token : d->t->token_count;
+}
+
+/* The value of a variable, "= VALUE" or "(VALUE)" or "{VALUE}" behind its name, nearest before the
+ * token; an empty range: none. */
+static cuda_range value_before(const draft *d, const char *name, size_t token) {
     const cuda_text *t = d->t;
     cuda_range found = {0, 0};
-    size_t launch = d->launch != NULL ? d->launch->token : t->token_count;
-    for (size_t i = 1; i + 1 < launch; i++) {
+    for (size_t i = 1; i + 1 < token; i++) {
         if (!cuda_token_is(t, i, name) || t->tokens[i - 1].kind == CUDA_TOKEN_DIRECTIVE)
             continue;
         const cuda_function *within = NULL;
@@ -82,6 +87,10 @@ static cuda_range value_of(const draft *d, const char *name) {
     return found;
 }
 
+static cuda_range value_of(const draft *d, const char *name) {
+    return value_before(d, name, launch_token(d));
+}
+
 static bool is_cast_word(const cuda_text *t, size_t at) {
     static const char *const words[] = {"int",    "unsigned", "long",     "float",   "double",
                                         "size_t", "uint",     "uint32_t", "int32_t", "int64_t",
@@ -104,12 +113,23 @@ static size_t behind_cast(const cuda_text *t, size_t at) {
     return t->tokens[at].match > at + 1 ? t->tokens[at].match + 1 : at;
 }
 
-static bool whole_number(const char *text, ev_str *out) {
+/* The number of a token; where a value is asked for, a real one and a character, too. */
+static bool translate_number(const draft *d, const char *text, ev_str *out) {
     char *end;
     double value = strtod(text, &end);
     if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
         value = (double)strtoull(text, &end, 16);
     end += strspn(end, "uUlLfF");
+    if (d->reading == DRAFT_VALUE && text[0] == '\'' && text[1] != '\\' && text[1] != '\0') {
+        ev_str_printf(out, "%d", text[1]);
+        return text[2] == '\'' && text[3] == '\0';
+    }
+    bool is_real = text[1] != 'x' && text[1] != 'X' && strpbrk(text, ".eE") != NULL;
+    if (d->reading == DRAFT_VALUE && is_real && *end == '\0' && value < 1e300) {
+        bool is_whole = value == floor(value) && value < 1e15;
+        ev_str_printf(out, is_whole ? "%.1f" : "%.17g", value);
+        return true;
+    }
     if (*end != '\0' || value < 0 || value > 9e15 || value != (double)(int64_t)value)
         return false;
     ev_str_printf(out, "%lld", (long long)value);
@@ -151,6 +171,21 @@ static bool is_block_name(const draft *d, const char *name) {
     return false;
 }
 
+/* Whether the launch's function divides by the name, as in n / (threads * items). */
+static bool is_divisor(const draft *d, const char *name) {
+    const cuda_text *t = d->t;
+    for (size_t i = d->launch->within->body.first; i + 1 < d->launch->within->body.end; i++) {
+        size_t first = i + 1, end = t->tokens[i + 1].match;
+        for (; cuda_token_is(t, i, "/") && first <= end; first++) {
+            if (cuda_token_is(t, first, name))
+                return true;
+        }
+        if (cuda_token_is(t, i, "/") && cuda_token_is(t, i + 1, name))
+            return true;
+    }
+    return false;
+}
+
 /* A number that a host function keeps in a variable, and that the grid is made of while the block
  * is not, is a size of the problem, as in `const int rows = 512;`. */
 static bool is_problem_size(draft *d, const char *name, cuda_range value) {
@@ -161,10 +196,41 @@ static bool is_problem_size(draft *d, const char *name, cuda_range value) {
         d->block_names[d->block_name_count++] = name;
     bool is_number =
         value.end == value.first + 1 && d->t->tokens[value.first].kind == CUDA_TOKEN_NUMBER;
-    return d->reading == DRAFT_GRID && is_local && is_number && !is_block_name(d, name);
+    return d->reading == DRAFT_GRID && is_local && is_number && !is_block_name(d, name) &&
+           !is_divisor(d, name);
+}
+
+/* The number of a name. A definition that is no number, as one that reads the command line, gives
+ * way to the one before it. */
+static bool translate_value(draft *d, const char *name, int depth, ev_str *out) {
+    const cuda_macro *macro = cuda_text_macro(d->t, name);
+    ev_str text = EV_STR_EMPTY;
+    bool ok = false, is_true = strcmp(name, "true") == 0;
+    if (is_true || strcmp(name, "false") == 0) {
+        ev_str_append(out, is_true ? "1" : "0");
+        return true;
+    }
+    for (size_t token = launch_token(d); !ok && depth < DEEPEST;) {
+        cuda_range value = value_before(d, name, token);
+        if (value.end <= value.first)
+            break;
+        ev_str_clear(&text);
+        ok = translate(d, d->t, value, depth + 1, &text);
+        token = value.first - 1;
+    }
+    if (!ok && macro != NULL && !macro->has_params) {
+        ev_str_clear(&text);
+        ok = translate_text(d, macro->value, depth + 1, &text);
+    }
+    if (ok)
+        ev_str_printf(out, "(%s)", ev_str_text(&text));
+    ev_str_free(&text);
+    return ok;
 }
 
 static bool translate_name(draft *d, const char *name, int depth, ev_str *out) {
+    if (d->reading == DRAFT_VALUE)
+        return translate_value(d, name, depth, out);
     const char *parameter = parameter_of(d, name);
     for (size_t i = 0; parameter == NULL && d->launch == NULL && i < d->argument_count; i++) {
         if (strcmp(d->arguments[i].name, name) == 0)
@@ -188,7 +254,7 @@ static bool translate_name(draft *d, const char *name, int depth, ev_str *out) {
     } else if (macro == NULL) {
         /* A size that the host reads from somewhere. */
         const char *kept = ev_arena_strdup(d->t->arena, name);
-        draft_add_size(d, kept, false);
+        draft_add_size(d, kept, false, DRAFT_UNKNOWN);
         ev_str_append(out, kept);
         ok = true;
     }
@@ -254,6 +320,23 @@ static bool translate_member(draft *d, const char *name, const char *member, int
     return true;
 }
 
+/* The only size of the kernel that the launch gives as this number: in
+ * k<<<(100000 + 127) / 128, 128>>>(100000, x), the blocks are made of the first parameter. NULL:
+ * none. */
+static const char *size_of_literal(const draft *d, const char *literal) {
+    enum { LEAST = 64 };
+    const char *found = NULL;
+    long long value = strtoll(literal, NULL, 10);
+    for (size_t i = 0; d->reading == DRAFT_GRID && value >= LEAST && i < d->size_count; i++) {
+        if (d->sizes[i].value != value || d->sizes[i].is_small)
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = d->sizes[i].name;
+    }
+    return found;
+}
+
 /* One token or group at *at; moves *at behind it. */
 static bool translate_one(draft *d, const cuda_text *t, size_t *at, int depth, ev_str *out) {
     size_t i = *at;
@@ -263,8 +346,13 @@ static bool translate_one(draft *d, const cuda_text *t, size_t *at, int depth, e
     *at = behind > i ? behind : i + 1;
     if (word == NULL || behind > i)
         return word != NULL;
-    if (t->tokens[i].kind == CUDA_TOKEN_NUMBER)
-        return whole_number(word, out);
+    const char *size = t->tokens[i].kind == CUDA_TOKEN_NUMBER ? size_of_literal(d, word) : NULL;
+    if (size != NULL) {
+        ev_str_append(out, size);
+        return true;
+    }
+    if (t->tokens[i].kind == CUDA_TOKEN_NUMBER || t->tokens[i].kind == CUDA_TOKEN_TEXT)
+        return translate_number(d, word, out);
     if (t->tokens[i].kind == CUDA_TOKEN_NAME) {
         bool is_local = t == d->t;
         if (strcmp(word, "static_cast") == 0 && cuda_token_is(t, i + 1, "<")) {
@@ -277,6 +365,8 @@ static bool translate_one(draft *d, const cuda_text *t, size_t *at, int depth, e
             *at = i + 2;
             return true;
         }
+        if (is_cast_word(t, i) && cuda_token_is(t, i + 1, "(")) /* float(n) */
+            return true;
         if (cuda_token_is(t, i + 1, "(")) {
             *at = t->tokens[i + 1].match + 1;
             return translate_call(d, t, word, i + 1, depth, out);
@@ -287,11 +377,14 @@ static bool translate_one(draft *d, const cuda_text *t, size_t *at, int depth, e
         }
         return translate_name(d, word, depth, out);
     }
-    if (cuda_token_is(t, i, "<<") && out->length > 0 &&
-        t->tokens[i + 1].kind == CUDA_TOKEN_NUMBER) { /* 1 << 20 */
-        unsigned long shift = strtoul(t->text + t->tokens[i + 1].begin, NULL, 10);
-        *at = i + 2;
-        ev_str_printf(out, " * %llu", shift < 60 ? 1ull << shift : 1ull);
+    bool is_left = cuda_token_is(t, i, "<<");
+    bool is_right = cuda_token_is(t, i, ">") && cuda_token_is(t, i + 1, ">");
+    size_t by = i + 1 + is_right;
+    if ((is_left || is_right) && out->length > 0 &&
+        t->tokens[by].kind == CUDA_TOKEN_NUMBER) { /* 1 << 20 */
+        unsigned long shift = strtoul(t->text + t->tokens[by].begin, NULL, 10);
+        *at = by + 1;
+        ev_str_printf(out, " %c %llu", is_left ? '*' : '/', shift < 60 ? 1ull << shift : 1ull);
         return true;
     }
     if (cuda_token_is(t, i, "(")) {
@@ -307,7 +400,21 @@ static bool translate_one(draft *d, const cuda_text *t, size_t *at, int depth, e
     return true;
 }
 
+/* "argc > 1 ? atoi(argv[1]) : 4096": what stands where nothing is given. */
+static cuda_range otherwise(const cuda_text *t, cuda_range range) {
+    bool is_choice = false;
+    for (size_t i = range.first; i < range.end;) {
+        is_choice |= cuda_token_is(t, i, "?");
+        if (is_choice && cuda_token_is(t, i, ":"))
+            range.first = i + 1;
+        i = t->tokens[i].match != 0 ? t->tokens[i].match + 1 : i + 1;
+    }
+    return range;
+}
+
 static bool translate(draft *d, const cuda_text *t, cuda_range range, int depth, ev_str *out) {
+    if (d->reading == DRAFT_VALUE)
+        range = otherwise(t, range);
     bool ok = depth < DEEPEST && range.end > range.first;
     for (size_t at = range.first; ok && at < range.end;)
         ok = translate_one(d, t, &at, depth, out);

@@ -1,6 +1,7 @@
 /* The kernel of a draft, and its parameters. */
 #include "tuner/init/draft.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,14 @@ void draft_note(draft *d, const char *format, ...) {
     va_end(args);
 }
 
-void draft_add_size(draft *d, const char *name, bool is_small) {
+void draft_add_size(draft *d, const char *name, bool is_small, int64_t value) {
     for (size_t i = 0; i < d->size_count; i++) {
         if (strcmp(d->sizes[i].name, name) == 0)
             return;
     }
     if (d->size_count < DRAFT_SIZES)
-        d->sizes[d->size_count++] = (draft_size){name, is_small};
+        d->sizes[d->size_count++] = (draft_size){
+            .name = name, .is_small = is_small, .value = value, .pinned = DRAFT_UNKNOWN};
 }
 
 /* ---- types -------------------------------------------------------------------------------------
@@ -256,16 +258,33 @@ static bool is_small(const char *name) {
     return strcmp(name, "r") == 0 || strcmp(name, "lda") == 0;
 }
 
-/* Floats get a value, whole numbers are sizes of the shape. */
+/* Whether an argument of the type can have the whole number. */
+static bool holds(ev_type type, double value) {
+    double bits = 8 * (double)ev_type_bytes(type);
+    bool is_signed = type == EV_S8 || type == EV_S16 || type == EV_S32 || type == EV_S64;
+    double most = fmin(exp2(is_signed ? bits - 1 : bits) - 1, 0x1p53);
+    return floor(value) == value && value <= most && value >= (is_signed ? -most : 0);
+}
+
+/* Floats get a value, whole numbers are sizes of the shape. The launch's own values are preferred.
+ */
 static void set_value(draft *d, draft_argument *a, bool is_of_array) {
+    double value = 0;
+    ev_arena *arena = d->t->arena;
     if (a->kind != DRAFT_SCALAR)
         return;
-    if (ev_type_is_float(a->type))
-        a->value = "0.5";
-    else if (is_of_array || d->size_count == DRAFT_SIZES || ev_type_bytes(a->type) < 4)
+    bool is_float = ev_type_is_float(a->type), is_known = draft_launch_value(d, a, &value);
+    is_known = is_known && (is_float || holds(a->type, value));
+    bool is_size = !is_of_array && d->size_count < DRAFT_SIZES && ev_type_bytes(a->type) >= 4;
+    if (is_float)
+        a->value = is_known ? ev_arena_printf(arena, "%.9g", value) : "0.5";
+    else if (is_known && (!is_size || value < 0))
+        a->value = ev_arena_printf(arena, "%.0f", value);
+    else if (!is_size)
         a->value = "1";
     else
-        draft_add_size(d, a->name, is_small(a->name));
+        draft_add_size(d, a->name, is_small(a->name), is_known ? (int64_t)value : DRAFT_UNKNOWN);
+    a->is_said = is_known;
 }
 
 /* Whether a parameter or an argument has the name. */
@@ -360,6 +379,7 @@ static ev_status add_argument(draft *d, cuda_range range, size_t number, const c
     draft_argument a = {.name = p.name,
                         .kind = p.pointers > 0 ? DRAFT_IN : DRAFT_SCALAR,
                         .is_const = p.is_const,
+                        .is_bool = strcmp(p.type, "bool") == 0,
                         .parameter = number};
     bool is_known = draft_type(d, p.type, &a.type, &a.lanes);
     bool is_number = is_known && a.lanes == 1;
@@ -455,6 +475,48 @@ static void read_given_types(draft *d, const char *at) {
     }
 }
 
+static bool is_type(const draft *d, cuda_range parameter) {
+    return cuda_token_is(d->t, parameter.first, "typename") ||
+           cuda_token_is(d->t, parameter.first, "class");
+}
+
+/* The argument that a call of the launch's function gives to its template parameter `name`; NULL:
+ * no such parameter, or no call says it. */
+static const char *type_of_caller(const draft *d, const char *name) {
+    const cuda_text *t = d->t;
+    const cuda_function *within = d->launch->within;
+    cuda_range parts[8], given[8];
+    size_t count = within != NULL ? cuda_range_split(t, within->types, parts, 8) : 0;
+    for (size_t i = 0; i < count && i < 8; i++) {
+        if (!cuda_token_is(t, parts[i].end - 1, name))
+            continue;
+        for (size_t k = 0; k + 2 < t->token_count; k++) {
+            if (!cuda_token_is(t, k, within->name) || !cuda_token_is(t, k + 1, "<"))
+                continue;
+            size_t end = k + 2;
+            while (end < t->token_count && !cuda_token_is(t, end, ">"))
+                end++;
+            if (cuda_range_split(t, (cuda_range){k + 2, end}, given, 8) > i)
+                return cuda_range_text(t, given[i]);
+        }
+    }
+    return NULL;
+}
+
+/* A template argument of the launch, without names that only the host knows. */
+static const char *launched_type(draft *d, bool is_type_parameter, cuda_range given) {
+    const char *text = cuda_range_text(d->t, given);
+    double value;
+    if (is_type_parameter || given.end != given.first + 1 ||
+        d->t->tokens[given.first].kind != CUDA_TOKEN_NAME) {
+        const char *called = text != NULL ? type_of_caller(d, text) : NULL;
+        return called != NULL ? called : text;
+    }
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0 || !draft_value(d, given, &value))
+        return text;
+    return ev_arena_printf(d->t->arena, "%.0f", value);
+}
+
 /* Template arguments: those given, those of the launch, else float for a type and 16 for a number.
  */
 static void find_types(draft *d, const char *given) {
@@ -468,13 +530,12 @@ static void find_types(draft *d, const char *given) {
     }
     size_t launched = d->launch != NULL ? cuda_range_split(d->t, d->launch->types, types, 8) : 0;
     for (size_t i = 0; i < launched && i < 8; i++)
-        d->types[d->type_count++] = cuda_range_text(d->t, types[i]);
+        d->types[d->type_count++] =
+            launched_type(d, i < count ? is_type(d, parts[i]) : false, types[i]);
     if (d->type_count > 0)
         return;
     for (size_t i = 0; i < count; i++) {
-        bool is_type = cuda_token_is(d->t, parts[i].first, "typename") ||
-                       cuda_token_is(d->t, parts[i].first, "class");
-        d->types[d->type_count++] = is_type ? "float" : "16";
+        d->types[d->type_count++] = is_type(d, parts[i]) ? "float" : "16";
     }
     draft_note(d,
                "the source launches no instance of the template: its types are taken as float, "

@@ -2,6 +2,7 @@
  * it reads, the bounds that it compares its indices with. */
 #include "tuner/init/draft.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,9 +32,16 @@ static void find_macros(draft *d) {
     }
 }
 
-static bool uses(const char *expression, const char *name) {
-    const char *at = expression != NULL ? strstr(expression, name) : NULL;
-    return at != NULL;
+bool draft_uses(const char *expression, const char *name) {
+    size_t length = strlen(name);
+    const char *at = expression;
+    while (at != NULL && (at = strstr(at, name)) != NULL) {
+        bool begins = at == expression || (!isalnum((unsigned char)at[-1]) && at[-1] != '_');
+        if (begins && !isalnum((unsigned char)at[length]) && at[length] != '_')
+            return true;
+        at += length;
+    }
+    return false;
 }
 
 /* Keeps the macros that the block's size uses. */
@@ -42,8 +50,9 @@ static void keep_used_macros(draft *d) {
     for (size_t i = 0; i < d->macro_count; i++) {
         bool used = false;
         for (int k = 0; k < 3; k++)
-            used |= uses(d->block[k], d->macros[i].name) || uses(d->grid[k], d->macros[i].name);
-        used |= uses(d->shared, d->macros[i].name);
+            used |= draft_uses(d->block[k], d->macros[i].name) ||
+                    draft_uses(d->grid[k], d->macros[i].name);
+        used |= draft_uses(d->shared, d->macros[i].name);
         if (used)
             d->macros[kept++] = d->macros[i];
     }
@@ -185,7 +194,7 @@ static void guess_grid(draft *d, int axis) {
     const char *index = index_of(d, (char)('x' + axis), &per_thread);
     const char *bound = index != NULL ? bound_of(d, index) : NULL;
     if (bound == NULL) {
-        draft_add_size(d, names[axis], false);
+        draft_add_size(d, names[axis], false, DRAFT_UNKNOWN);
         d->grid[axis] = names[axis];
         draft_note(d,
                    "the number of blocks in %c is a name of the shape, \"%s\": no bound of it was "

@@ -5,7 +5,11 @@
  * one that is read and written, an access behind its end takes the next longer of the candidates
  * for its length. The candidates are the products of the sizes, of the launch and of the block's
  * macros, in the order of their values at sizes that are distinct primes, so a length that fits is
- * rarely one by chance; a second run with other sizes confirms them. */
+ * rarely one by chance; runs with other sizes confirm them, the last with large ones.
+ *
+ * A size whose value the launch says, and which the grid is not made of, has that value in the
+ * runs at first: it may be a count of turns, a seed, or a power of two. One that no length turns
+ * out to be made of keeps it in all cases; the others are learned anew as any size. */
 #include "tuner/init/draft.h"
 
 #include "base/launch_plan.h"
@@ -15,11 +19,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 400, RUNS = 600, SMALL = 2, NAMES = DRAFT_SIZES + DRAFT_MACROS };
+enum {
+    CANDIDATES = 400,
+    RUNS = 600,
+    SMALL = 2,
+    NAMES = DRAFT_SIZES + DRAFT_MACROS,
+    ROUNDS = 3,
+    PASSES = 8,
+    SAMPLED = 24,
+    CONFIRMED = 2 /* rounds that must run; the last may be too expensive */
+};
 
 #define PROBE_FUEL UINT64_C(40000000)
 #define CHECK_FUEL UINT64_C(12000000)
-#define TIMED_FUEL UINT64_C(60000000)
+#define TIMED_FUEL UINT64_C(120000000) /* of SAMPLED blocks */
 /* The baseline is its own oracle, so all blocks run once at the large sizes. */
 #define WHOLE_FUEL 1e9
 #define GAP UINT64_C(65536)
@@ -31,16 +44,20 @@ typedef struct probe {
     const vm_entry *entry;
     vm_memory *memory;
     const char *candidates[CANDIDATES];
-    int64_t values[2][CANDIDATES]; /* at the first sizes and at the others */
+    int64_t values[ROUNDS][CANDIDATES]; /* at the sizes of each round */
     bool of_macros[CANDIDATES]; /* made of macros' values, as an expression of a count has none */
     size_t candidate_count;
-    int64_t sizes[2][DRAFT_SIZES];
-    int64_t need[2][DRAFT_ARGUMENTS]; /* the longest index that a run showed, plus 1 */
-    size_t chosen[DRAFT_ARGUMENTS];   /* of each buffer: number of its candidate */
+    int64_t sizes[ROUNDS][DRAFT_SIZES];
+    int64_t need[ROUNDS][DRAFT_ARGUMENTS]; /* the longest index that a run showed, plus 1 */
+    size_t chosen[DRAFT_ARGUMENTS];        /* of each buffer: number of its candidate */
     uint64_t addresses[DRAFT_ARGUMENTS];
     expr_name names[NAMES];
     size_t name_count;
-    int round; /* which sizes are run */
+    int round;        /* which sizes are run */
+    bool is_varied;   /* pinned sizes are a little larger in each round */
+    unsigned steps;   /* how often pinned sizes are made less, because runs were too long */
+    bool has_learned; /* a run has taught something in this pass */
+    bool is_too_long; /* the last run was out of fuel */
     unsigned char *params;
 } probe;
 
@@ -71,14 +88,17 @@ static void add_candidate(probe *p, const char *expression) {
     if (expression == NULL || at == CANDIDATES)
         return;
     const char *plain = draft_without_macros(p->d, expression);
-    for (int round = 0; round < 2; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         set_names(p, p->sizes[round]);
         p->values[round][at] = value_of(p, plain);
         if (p->values[round][at] < 1)
             return;
     }
     for (size_t i = 0; i < at; i++) {
-        if (p->values[0][i] == p->values[0][at] && p->values[1][i] == p->values[1][at])
+        int same = 0;
+        for (int round = 0; round < ROUNDS; round++)
+            same += p->values[round][i] == p->values[round][at];
+        if (same == ROUNDS)
             return;
     }
     p->of_macros[at] = strcmp(plain, expression) != 0;
@@ -137,8 +157,9 @@ static void add_products(probe *p) {
 static void fill(const draft_argument *a, void *data, uint64_t elements) {
     ev_pcg rng = ev_pcg_seed(1, 1);
     for (uint64_t i = 0; i < elements; i++) {
-        double value = ev_type_is_float(a->type) ? ev_pcg_unit(&rng) * 2 - 1
-                                                 : (double)(ev_pcg_next(&rng) % 16);
+        double value = ev_type_is_float(a->type)
+                           ? ev_pcg_unit(&rng) * 2 - 1
+                           : (double)(ev_pcg_next(&rng) % (a->is_bool ? 2 : 16));
         ev_type_set(a->type, data, i, value);
     }
 }
@@ -170,11 +191,10 @@ static ev_status place_all(probe *p, bool is_filled, ev_error *err) {
         if (a->kind != DRAFT_SCALAR) {
             EV_TRY(place_buffer(p, i, is_filled, err));
             bits = p->addresses[i];
-        } else if (ev_type_is_float(a->type)) {
-            ev_type_set(a->type, &bits, 0, 0.5);
+        } else if (a->value != NULL) {
+            ev_type_set(a->type, &bits, 0, strtod(a->value, NULL));
         } else {
-            const char *value = a->value != NULL ? a->value : a->name;
-            ev_type_set(a->type, &bits, 0, (double)value_of(p, value));
+            ev_type_set(a->type, &bits, 0, (double)value_of(p, a->name));
         }
         memcpy(p->params + param->offset + a->offset, &bits, bytes);
     }
@@ -209,10 +229,13 @@ static ev_status run_once(probe *p, uint64_t fuel, bool is_sampled, vm_result *r
     }
     launch.dynamic_shared = (uint32_t)shared;
     uint64_t blocks = (uint64_t)launch.grid[0] * launch.grid[1] * launch.grid[2];
-    uint32_t sample[2] = {0, (uint32_t)(blocks / 2)};
-    if (is_sampled && blocks > 2 && blocks <= UINT32_MAX) {
+    uint32_t sample[SAMPLED];
+    if (is_sampled && blocks > SAMPLED && blocks <= UINT32_MAX) {
+        /* Another column of the grid in each row. */
+        for (uint64_t i = 0; i < SAMPLED; i++)
+            sample[i] = (uint32_t)(blocks * (13 * i + 5 * i % 13) / (13 * SAMPLED));
         launch.sample = sample;
-        launch.sample_count = 2;
+        launch.sample_count = SAMPLED;
     }
     EV_TRY(place_all(p, !is_sampled, err));
     ev_status status = vm_run(p->memory, &launch, result, err);
@@ -239,12 +262,16 @@ static size_t buffer_at(const probe *p, uint64_t address) {
     return best;
 }
 
-/* Chooses the shortest candidate that is long enough at both sizes; false: there is none. */
+/* Chooses the shortest candidate that is long enough at all sizes; false: there is none. */
 static bool choose(probe *p, size_t index) {
     double best = 0;
     for (size_t i = 0; i < p->candidate_count; i++) {
-        double value = (double)p->values[0][i] * (double)p->values[1][i];
-        bool fits = p->values[0][i] >= p->need[0][index] && p->values[1][i] >= p->need[1][index];
+        double value = 1;
+        bool fits = true;
+        for (int round = 0; round < ROUNDS; round++) {
+            value *= (double)p->values[round][i];
+            fits &= p->values[round][i] >= p->need[round][index];
+        }
         if (fits && (best <= 0 || value < best)) {
             best = value;
             p->chosen[index] = i;
@@ -292,12 +319,15 @@ static ev_status learn_at(probe *p, int round, ev_error *err) {
         vm_result result = {0};
         bool ran = false;
         d->trap[0] = '\0';
+        p->is_too_long = false;
         EV_TRY(run_once(p, PROBE_FUEL, false, &result, &ran, err));
         if (!ran || result.ok)
             return EV_OK;
+        p->is_too_long = result.trap.kind == VM_TRAP_FUEL || result.trap.kind == VM_TRAP_LIVELOCK;
         snprintf(d->trap, sizeof d->trap, "%s", result.trap.message);
         if (!learn(p, &result.trap))
             return EV_OK;
+        p->has_learned = true;
     }
     return EV_OK;
 }
@@ -305,34 +335,81 @@ static ev_status learn_at(probe *p, int round, ev_error *err) {
 /* ---- sizes -------------------------------------------------------------------------------------
  */
 
+/* Whether a size has no value of its own choice in the runs. */
+static bool is_bound(const draft_size *s) {
+    return s->is_small || s->is_fixed || s->pinned != DRAFT_UNKNOWN;
+}
+
 static size_t big_sizes(const draft *d) {
     size_t count = 0;
     for (size_t i = 0; i < d->size_count; i++)
-        count += !d->sizes[i].is_small;
+        count += !is_bound(&d->sizes[i]);
     return count;
 }
 
-/* Distinct values: primes, or different multiples of `multiple`. */
-static void set_sizes(const draft *d, int round, int64_t multiple, int64_t *out) {
-    static const int64_t primes[2][3][DRAFT_SIZES] = {
-        {{1031}, {37, 43}, {17, 19, 23, 13, 11, 7, 29, 31, 5, 3, 37, 41}},
-        {{3001}, {53, 29}, {13, 29, 11, 17, 7, 23, 19, 5, 31, 37, 3, 41}}};
-    size_t big = big_sizes(d), turn = big > 0 ? big : 1, at = 0;
-    size_t row = big <= 2 ? (big == 2) : 2;
-    for (size_t i = 0; i < d->size_count; i++) {
-        int64_t step = round == 0 ? (int64_t)at + 1 : (int64_t)((at + 1) % turn) + 2;
-        if (d->sizes[i].is_small)
-            out[i] = SMALL + round;
-        else
-            out[i] = multiple == 1 ? primes[round][row][at] : multiple * step;
-        at += !d->sizes[i].is_small;
+/* Makes the largest bound size less, `steps` times: a count of turns, most likely. */
+static void lessen(const draft *d, int64_t *sizes, unsigned steps) {
+    enum { FACTOR = 4 };
+    for (; steps > 0; steps--) {
+        size_t most = d->size_count;
+        for (size_t i = 0; i < d->size_count; i++) {
+            bool fits = is_bound(&d->sizes[i]) && strstr(d->sizes[i].name, "seed") == NULL;
+            if (fits && sizes[i] > 1 && (most == d->size_count || sizes[i] > sizes[most]))
+                most = i;
+        }
+        if (most < d->size_count)
+            sizes[most] = sizes[most] < FACTOR ? 1 : sizes[most] / FACTOR;
     }
+}
+
+static int64_t bound_value(const probe *p, const draft_size *s, int round) {
+    if (s->pinned == DRAFT_UNKNOWN)
+        return SMALL + round;
+    return s->pinned + (p->is_varied ? round : 0);
+}
+
+/* The place of a size among those that are not bound, in the order of the launch's values where it
+ * says them all: a pitch stays above its width. */
+static size_t rank_of(const draft *d, size_t index) {
+    size_t rank = 0, before = 0;
+    bool all = true;
+    for (size_t i = 0; i < d->size_count; i++) {
+        const draft_size *s = &d->sizes[i], *own = &d->sizes[index];
+        if (is_bound(s))
+            continue;
+        all &= s->value != DRAFT_UNKNOWN;
+        before += i < index;
+        rank += s->value < own->value || (s->value == own->value && i < index);
+    }
+    return all ? rank : before;
+}
+
+/* Distinct values: primes, or different multiples of `multiple`. */
+static void set_sizes(const probe *p, int round, int64_t multiple, int64_t *out) {
+    static const int64_t primes[ROUNDS][3][DRAFT_SIZES] = {
+        {{1031}, {37, 43}, {11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53}},
+        {{3001}, {29, 53}, {7, 17, 19, 29, 31, 37, 41, 43, 47, 53, 59, 61}},
+        {{20011}, {211, 307}, {19, 23, 29, 37, 43, 47, 53, 59, 61, 67, 71, 73}}};
+    const draft *d = p->d;
+    size_t big = big_sizes(d), row = big <= 2 && p->steps == 0 ? (big == 2) : 2;
+    for (size_t i = 0; i < d->size_count; i++) {
+        int64_t rank = (int64_t)rank_of(d, i);
+        if (is_bound(&d->sizes[i]))
+            out[i] = bound_value(p, &d->sizes[i], round);
+        else if (multiple == 1)
+            out[i] = primes[round][row][rank];
+        else
+            out[i] = multiple * (rank * (round + 1) + 1 + round);
+    }
+    lessen(d, out, p->steps);
 }
 
 static void begin(probe *p) {
     for (size_t i = 0; i < p->d->argument_count; i++) {
-        p->need[0][i] = p->need[1][i] = 1;
+        for (int round = 0; round < ROUNDS; round++)
+            p->need[round][i] = 1;
         (void)choose(p, i);
+        p->d->arguments[i].is_partial = false;
         if (p->d->arguments[i].kind != DRAFT_SCALAR)
             p->d->arguments[i].kind = DRAFT_IN;
     }
@@ -352,31 +429,130 @@ static ev_status find_partial(probe *p, ev_error *err) {
         if (vm_memory_written(p->memory, p->addresses[i], ev_type_bytes(a->type), 0, count,
                               written) < count) {
             a->kind = DRAFT_INOUT;
-            draft_note(p->d,
-                       "the kernel writes a part of %s, so it is inout: the rest stays as it was",
-                       a->name);
+            a->is_partial = true;
         }
         free(written);
     }
     return EV_OK;
 }
 
-/* Learns at two sets of sizes, then again at the first. */
-static ev_status learn_with(probe *p, int64_t multiple, ev_error *err) {
+/* Learns at three sets of sizes until no run teaches more. Sizes that make the runs of the third
+ * too long are left out. The last run is one at the first sizes. */
+static ev_status learn_rounds(probe *p, int64_t multiple, ev_error *err) {
     draft *d = p->d;
     d->multiple = multiple;
-    for (int round = 0; round < 2; round++)
-        set_sizes(d, round, multiple, p->sizes[round]);
+    for (int round = 0; round < ROUNDS; round++)
+        set_sizes(p, round, multiple, p->sizes[round]);
     memcpy(d->small, p->sizes[0], sizeof d->small);
     p->candidate_count = 0;
     add_products(p);
     begin(p);
-    EV_TRY(learn_at(p, 0, err));
-    if (d->trap[0] == '\0')
-        EV_TRY(learn_at(p, 1, err));
+    d->trap[0] = '\0';
+    p->has_learned = true;
+    for (int pass = 0; pass < PASSES && p->has_learned && d->trap[0] == '\0'; pass++) {
+        p->has_learned = false;
+        for (int round = 0; round < ROUNDS && d->trap[0] == '\0'; round++) {
+            EV_TRY(learn_at(p, round, err));
+            if (round >= CONFIRMED && p->is_too_long)
+                d->trap[0] = '\0';
+        }
+    }
     if (d->trap[0] == '\0')
         EV_TRY(learn_at(p, 0, err));
     return d->trap[0] == '\0' ? find_partial(p, err) : EV_OK;
+}
+
+/* Learns with fewer turns of loops until the runs end. */
+static ev_status learn_steps(probe *p, int64_t multiple, ev_error *err) {
+    enum { MOST = 8 };
+    for (p->steps = 0; p->steps <= MOST; p->steps++) {
+        EV_TRY(learn_rounds(p, multiple, err));
+        if (p->d->trap[0] == '\0' || !p->is_too_long)
+            break;
+    }
+    return EV_OK;
+}
+
+/* Learns with pinned sizes that vary, so that lengths of them show; else as the launch has them, as
+ * some kernels take powers of two alone. */
+static ev_status learn_with(probe *p, int64_t multiple, ev_error *err) {
+    p->is_varied = true;
+    EV_TRY(learn_steps(p, multiple, err));
+    p->is_varied = false;
+    bool pins = false;
+    for (size_t i = 0; i < p->d->size_count; i++)
+        pins |= p->d->sizes[i].pinned != DRAFT_UNKNOWN;
+    return p->d->trap[0] != '\0' && pins ? learn_steps(p, multiple, err) : EV_OK;
+}
+
+static bool is_of_launch(const draft *d, const char *name) {
+    bool is = draft_uses(d->shared, name);
+    for (int i = 0; i < 3; i++)
+        is |= draft_uses(d->grid[i], name) || draft_uses(d->block[i], name);
+    return is;
+}
+
+static bool is_of_length(const probe *p, const char *name) {
+    for (size_t i = 0; i < p->d->argument_count; i++) {
+        if (p->d->arguments[i].kind != DRAFT_SCALAR &&
+            draft_uses(p->candidates[p->chosen[i]], name))
+            return true;
+    }
+    return false;
+}
+
+/* Pins the sizes that may be no sizes to their values in the source. */
+static void pin_known(draft *d) {
+    for (size_t i = 0; i < d->size_count; i++) {
+        draft_size *s = &d->sizes[i];
+        bool pins = s->value != DRAFT_UNKNOWN && (s->is_small || !is_of_launch(d, s->name));
+        s->pinned = pins ? s->value : DRAFT_UNKNOWN;
+    }
+}
+
+/* Unpins the sizes that a length is made of, or all. Small ones, as the channels of an image, stay.
+ * False: there was none. */
+static bool unpin(probe *p, bool all) {
+    enum { LARGE = 64 };
+    bool any = false;
+    for (size_t i = 0; i < p->d->size_count; i++) {
+        draft_size *s = &p->d->sizes[i];
+        bool is_length = s->pinned > LARGE && is_of_length(p, s->name);
+        if (s->is_small || s->pinned == DRAFT_UNKNOWN || !(all || is_length))
+            continue;
+        s->pinned = DRAFT_UNKNOWN;
+        any = true;
+    }
+    return any;
+}
+
+/* A size that no length and no launch is made of stays as it is in the runs. */
+static void fix_loose(probe *p) {
+    for (size_t i = 0; i < p->d->size_count; i++) {
+        draft_size *s = &p->d->sizes[i];
+        bool is_loose = !is_of_launch(p->d, s->name) && !is_of_length(p, s->name);
+        s->is_fixed = is_bound(s) || is_loose;
+        if (s->is_fixed && s->pinned == DRAFT_UNKNOWN)
+            s->pinned = s->is_small ? SMALL : p->sizes[0][i];
+    }
+}
+
+/* Learns with the launch's values, and then which of them are lengths. */
+static ev_status learn_values(probe *p, int64_t multiple, ev_error *err) {
+    draft *d = p->d;
+    pin_known(d);
+    EV_TRY(learn_with(p, multiple, err));
+    bool runs = d->trap[0] == '\0';
+    if (unpin(p, !runs)) {
+        EV_TRY(learn_with(p, multiple, err));
+    }
+    if (runs && d->trap[0] != '\0') {
+        pin_known(d);
+        EV_TRY(learn_with(p, multiple, err));
+    }
+    if (d->trap[0] == '\0')
+        fix_loose(p);
+    return EV_OK;
 }
 
 /* Thread instructions of the whole grid, by those of the blocks that ran. */
@@ -388,41 +564,104 @@ static double whole_cost(const probe *p, const vm_result *result) {
     return (double)result->counters.thread_instructions * blocks / ran;
 }
 
-/* Sizes that a run affords: `start` for each, halved until it does. */
+/* Runs at the sizes. *fits: the kernel ends, and a whole run is not too long. */
+static ev_status try_sizes(probe *p, const int64_t *sizes, uint64_t fuel, bool is_sampled,
+                           bool *fits, ev_error *err) {
+    vm_result result = {0};
+    bool ran = false;
+    set_names(p, sizes);
+    ev_status status = run_once(p, fuel, is_sampled, &result, &ran, err);
+    *fits = status == EV_OK && ran && result.ok && whole_cost(p, &result) < WHOLE_FUEL;
+    return status == EV_INFRA ? status : EV_OK;
+}
+
+/* `start` for each size that is not fixed, apart from each other by `odd`; fewer turns of loops. */
+static void fill_sizes(const draft *d, int64_t start, int64_t odd, unsigned steps, int64_t *out) {
+    for (size_t i = 0; i < d->size_count; i++) {
+        int64_t value = (start + odd * ((int64_t)rank_of(d, i) + 1)) / d->multiple * d->multiple;
+        value = value < d->small[i] ? d->small[i] : value;
+        out[i] = d->sizes[i].is_fixed ? d->sizes[i].pinned : value;
+    }
+    lessen(d, out, steps);
+}
+
+/* Sizes that a run affords: `start` for each, halved until it does; then fewer turns of loops. */
 static ev_status afford(probe *p, int64_t start, int64_t odd, uint64_t fuel, bool is_sampled,
                         int64_t *out, ev_error *err) {
-    draft *d = p->d;
-    for (int64_t size = start; size >= 1; size /= 2) {
-        size_t at = 0;
-        for (size_t i = 0; i < d->size_count; i++) {
-            int64_t value = size + odd * (int64_t)(at + 1);
-            value = value / d->multiple * d->multiple;
-            value = value < d->small[i] ? d->small[i] : value;
-            out[i] = d->sizes[i].is_small ? SMALL : value;
-            at += !d->sizes[i].is_small;
+    enum { MOST = 16 };
+    const draft *d = p->d;
+    bool fits = false;
+    for (unsigned steps = 0; steps <= MOST; steps++) {
+        for (int64_t size = start; size >= 1; size /= 2) {
+            fill_sizes(d, size, odd, steps, out);
+            EV_TRY(try_sizes(p, out, fuel, is_sampled, &fits, err));
+            if (fits)
+                return EV_OK;
+            if (big_sizes(d) == 0)
+                break;
         }
-        set_names(p, out);
-        vm_result result = {0};
-        bool ran = false;
-        ev_status status = run_once(p, fuel, is_sampled, &result, &ran, err);
-        if (status == EV_INFRA)
-            return status;
-        if (status == EV_OK && ran && result.ok && whole_cost(p, &result) < WHOLE_FUEL)
-            return EV_OK;
     }
     memcpy(out, d->small, sizeof d->small);
+    return EV_OK;
+}
+
+/* The launch's own sizes, if it says them, they are large and a run affords them, at least with
+ * fewer turns of loops. */
+static ev_status afford_launch(probe *p, int64_t *out, bool *fits, ev_error *err) {
+    enum { MOST = 3 };
+    const double least = 65536;
+    const draft *d = p->d;
+    double product = 1;
+    *fits = false;
+    for (size_t i = 0; i < d->size_count; i++) {
+        const draft_size *s = &d->sizes[i];
+        if (!s->is_fixed)
+            product *= (double)s->value;
+        if (!s->is_fixed && (s->value < d->small[i] || s->value % d->multiple != 0))
+            return EV_OK;
+    }
+    for (unsigned steps = 0; product >= least && steps <= MOST && !*fits; steps++) {
+        for (size_t i = 0; i < d->size_count; i++)
+            out[i] = d->sizes[i].is_fixed ? d->sizes[i].pinned : d->sizes[i].value;
+        lessen(d, out, steps);
+        EV_TRY(try_sizes(p, out, TIMED_FUEL, true, fits, err));
+    }
+    return EV_OK;
+}
+
+/* Sizes a little apart from others, if the kernel takes them. */
+static ev_status move_away(probe *p, const int64_t *sizes, uint64_t fuel, bool is_sampled,
+                           int64_t *out, ev_error *err) {
+    const draft *d = p->d;
+    int64_t more = d->multiple == 1 ? 3 : d->multiple;
+    const int64_t steps[] = {more, -more, 0};
+    bool fits = false;
+    for (size_t k = 0; k < sizeof steps / sizeof steps[0] && !fits; k++) {
+        bool is_possible = true;
+        for (size_t i = 0; i < d->size_count; i++) {
+            out[i] = sizes[i] + (d->sizes[i].is_fixed ? 0 : steps[k]);
+            is_possible &= out[i] >= 1 || d->sizes[i].is_fixed;
+        }
+        if (is_possible)
+            EV_TRY(try_sizes(p, out, 2 * fuel, is_sampled, &fits, err));
+    }
     return EV_OK;
 }
 
 static ev_status choose_sizes(probe *p, ev_error *err) {
     static const int64_t odd[] = {20000, 20000, 150, 40, 20},
                          large[] = {1 << 22, 1 << 22, 2048, 256, 64};
-    size_t big = big_sizes(p->d);
+    draft *d = p->d;
+    size_t big = big_sizes(d);
     size_t row = big < 4 ? big : 4;
-    bool is_free = p->d->multiple == 1;
-    EV_TRY(afford(p, odd[row], is_free ? 7 : p->d->multiple, CHECK_FUEL, false, p->d->odd, err));
-    EV_TRY(afford(p, large[row], 0, TIMED_FUEL, true, p->d->large, err));
-    p->d->trap[0] = '\0';
+    bool is_free = d->multiple == 1, is_said = false;
+    EV_TRY(afford(p, odd[row], is_free ? 7 : d->multiple, CHECK_FUEL, false, d->odd, err));
+    EV_TRY(afford_launch(p, d->large, &is_said, err));
+    if (!is_said)
+        EV_TRY(afford(p, large[row], 0, TIMED_FUEL, true, d->large, err));
+    EV_TRY(move_away(p, d->odd, CHECK_FUEL, false, d->other_odd, err));
+    EV_TRY(move_away(p, d->large, TIMED_FUEL, true, d->other_large, err));
+    d->trap[0] = '\0';
     return EV_OK;
 }
 
@@ -430,7 +669,7 @@ static ev_status learn_all(probe *p, ev_error *err) {
     static const int64_t multiples[] = {1, 32, 256};
     char first[sizeof p->d->trap] = "";
     for (size_t i = 0; i < sizeof multiples / sizeof multiples[0]; i++) {
-        EV_TRY(learn_with(p, multiples[i], err));
+        EV_TRY(learn_values(p, multiples[i], err));
         if (p->d->trap[0] == '\0')
             return choose_sizes(p, err);
         if (i == 0)
@@ -438,9 +677,11 @@ static ev_status learn_all(probe *p, ev_error *err) {
     }
     memcpy(p->d->trap, first, sizeof first);
     p->d->multiple = 1;
-    set_sizes(p->d, 0, 1, p->d->small);
-    memcpy(p->d->odd, p->d->small, sizeof p->d->odd);
-    memcpy(p->d->large, p->d->small, sizeof p->d->large);
+    p->steps = 0;
+    set_sizes(p, 0, 1, p->d->small);
+    int64_t *const all[] = {p->d->odd, p->d->large, p->d->other_odd, p->d->other_large};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        memcpy(all[i], p->d->small, sizeof p->d->small);
     return EV_OK;
 }
 

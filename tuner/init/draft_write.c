@@ -6,7 +6,9 @@
 
 static const char *const KINDS[] = {"in", "out", "inout", "scalar"};
 
-static const char *generator(ev_type type) {
+static const char *generator(ev_type type, bool is_bool) {
+    if (is_bool)
+        return "{\"generator\": \"uniform\", \"low\": 0, \"high\": 1}";
     return ev_type_is_float(type) ? "{\"generator\": \"uniform\"}"
                                   : "{\"generator\": \"uniform\", \"low\": 0, \"high\": 15}";
 }
@@ -27,7 +29,7 @@ static void write_argument(const draft_argument *a, ev_str *out) {
         else
             ev_str_printf(out, ", \"count\": \"%s\"", a->count);
         if (a->kind != DRAFT_OUT)
-            ev_str_printf(out, ", \"data\": %s", generator(a->type));
+            ev_str_printf(out, ", \"data\": %s", generator(a->type, a->is_bool));
     }
 }
 
@@ -64,7 +66,7 @@ static void write_symbols(const draft *d, ev_str *out) {
         ev_str_append(out, i == 0 ? "  \"symbols\": [\n" : ",\n");
         ev_str_printf(
             out, "    {\"name\": \"%s\", \"type\": \"%s\", \"count\": %" PRId64 ", \"data\": %s}",
-            s->name, ev_type_name(s->type), s->count * s->lanes, generator(s->type));
+            s->name, ev_type_name(s->type), s->count * s->lanes, generator(s->type, false));
     }
     ev_str_append(out, d->symbol_count > 0 ? "\n  ],\n" : "");
 }
@@ -122,12 +124,11 @@ static void write_start(const draft *d, const char *source, ev_str *out) {
 }
 
 static void write_case(const draft *d, const char *name, const char *split, const char *use,
-                       const int64_t *sizes, int64_t more, bool last, ev_str *out) {
+                       const int64_t *sizes, bool last, ev_str *out) {
     ev_str_printf(out, "    {\"name\": \"%s\", \"split\": \"%s\", \"use\": \"%s\", \"shape\": {",
                   name, split, use);
     for (size_t i = 0; i < d->size_count; i++)
-        ev_str_printf(out, "%s\"%s\": %" PRId64, i > 0 ? ", " : "", d->sizes[i].name,
-                      sizes[i] + (d->sizes[i].is_small ? 0 : more));
+        ev_str_printf(out, "%s\"%s\": %" PRId64, i > 0 ? ", " : "", d->sizes[i].name, sizes[i]);
     ev_str_printf(out, "}}%s\n", last ? "" : ",");
 }
 
@@ -158,11 +159,10 @@ void draft_write(const draft *d, const char *source, ev_str *out) {
     ev_str_printf(out, "  \"oracle\": \"baseline\",\n  \"tolerance\": {\"relative_l2\": %s},\n",
                   tolerance(d));
     ev_str_append(out, "  \"cases\": [\n");
-    int64_t more = d->multiple == 1 ? 3 : d->multiple;
-    write_case(d, "smoke", "search", "smoke", d->small, 0, false, out);
-    write_case(d, "odd", "search", "check", d->odd, 0, false, out);
-    write_case(d, "large", "search", "time", d->large, 0, false, out);
-    write_case(d, "other", "held-out", "check", d->odd, more, false, out);
-    write_case(d, "other-large", "held-out", "time", d->large, more, true, out);
+    write_case(d, "smoke", "search", "smoke", d->small, false, out);
+    write_case(d, "odd", "search", "check", d->odd, false, out);
+    write_case(d, "large", "search", "time", d->large, false, out);
+    write_case(d, "other", "held-out", "check", d->other_odd, false, out);
+    write_case(d, "other-large", "held-out", "time", d->other_large, true, out);
     ev_str_append(out, "  ]\n}\n");
 }

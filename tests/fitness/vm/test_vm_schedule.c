@@ -165,7 +165,7 @@ static void test_little_fuel(void **state) {
 static void test_host_may_write(void **state) {
     shape how = {.blocks = 2, .threads = 32, .n = 5, .fuel = 3000000, .host_writes = true};
     vm_result r = run(*state, WAIT("%d3"), how);
-    EXPECT(r, VM_TRAP_LIVELOCK, "polls 'flags'+20");
+    EXPECT(r, VM_TRAP_FUEL, "polls 'flags'+20");
     assert_true(r.counters.thread_instructions >= how.fuel);
     r = run(*state,
             "mov.u32 %r3, 0; setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [tile], %r3; bar.sync 0;\n"
@@ -249,10 +249,27 @@ static void test_counting_spin(void **state) {
                       "WAIT: add.u32 %r5, %r5, 1; ld.volatile.global.u32 %r4, [%d3];\n"
                       "setp.eq.u32 %p0, %r4, 0; @%p0 bra WAIT; st.global.u32 [%d1], %r5;",
                       (shape){.blocks = 1, .threads = 1, .n = 1, .fuel = 4000000});
-    EXPECT(r, VM_TRAP_LIVELOCK, "no memory changed in the last half", "polls 'flags'+4");
+    EXPECT(r, VM_TRAP_FUEL, "no memory changed in the last half", "polls 'flags'+4");
     r = run(*state, "L: add.u32 %r5, %r5, 1; st.global.u32 [%d1], %r5; bra L;",
             (shape){.blocks = 1, .threads = 1, .fuel = 4000000});
     EXPECT(r, VM_TRAP_FUEL, "more than the launch was given");
+}
+
+/* A long loop without stores is no livelock: with enough fuel it ends, with too little the trap
+ * names the limit and the cure. */
+static void test_long_loop_without_stores(void **state) {
+    rig *g = *state;
+    const char *loop = "mov.u32 %r5, 0; mov.u32 %r6, 42;\n"
+                       "L: mad.lo.u32 %r6, %r6, 1664525, 1013904223; ld.global.u32 %r7, [%d0];\n"
+                       "add.u32 %r6, %r6, %r7; add.u32 %r5, %r5, 1;\n"
+                       "setp.lt.u32 %p0, %r5, 400000; @%p0 bra L; st.global.u32 [%d1], %r5;";
+    vm_result r = run(g, loop, (shape){.blocks = 1, .threads = 1, .fuel = 4000000});
+    assert_true(r.ok);
+    assert_int_equal(g->out[0], 400000);
+    r = run(g, loop, (shape){.blocks = 1, .threads = 1, .fuel = 1000000});
+    EXPECT(r, VM_TRAP_FUEL, "1000", "thread instructions without an end, which is the limit",
+           "give the loop fewer turns, or the launch a higher limit");
+    assert_null(strstr(r.trap.message, "polls"));
 }
 
 static void test_barriers_name_both_sides(void **state) {
@@ -430,6 +447,7 @@ int main(void) {
         cmocka_unit_test(test_polls_in_a_function),
         cmocka_unit_test(test_circle),
         cmocka_unit_test(test_counting_spin),
+        cmocka_unit_test(test_long_loop_without_stores),
         cmocka_unit_test(test_barriers_name_both_sides),
         cmocka_unit_test(test_long_phase),
         cmocka_unit_test(test_clocks_begin),

@@ -29,13 +29,32 @@ static void must_have(const char *text, const char *part) {
         fail_msg("there is no '%s' in:\n%s", part, text);
 }
 
+/* A source, and what its task.json must have. */
+typedef struct init_row {
+    const char *source, *kernel;
+    const char *parts[3];
+} init_row;
+
 /* A task of each file passes evoke check, on every split. */
+static void become_tasks_that_check(const init_row *rows, size_t count, const char *folder) {
+    for (size_t i = 0; i < count; i++) {
+        char name[32], json[64];
+        snprintf(name, sizeof name, "%s%zu", folder, i);
+        snprintf(json, sizeof json, "%s/task.json", name);
+        char *text = make(rows[i].source, rows[i].kernel, name);
+        for (size_t k = 0; k < 3 && rows[i].parts[k] != NULL; k++)
+            must_have(text, rows[i].parts[k]);
+        ev_proc_result r = CLI_RUN("check", cli_path(json));
+        if (r.exit_code != 0)
+            fail_msg("%s: %s\n%s", rows[i].source, r.out.data, text);
+        ev_proc_result_free(&r);
+        free(text);
+    }
+}
+
 static void plain_files_become_tasks_that_check(void **state) {
     (void)state;
-    static const struct {
-        const char *source, *kernel;
-        const char *parts[3];
-    } rows[] = {
+    static const init_row rows[] = {
         {"saxpy.cu",
          NULL,
          {"\"grid\": \"(n + 255) / 256\"",
@@ -64,19 +83,43 @@ static void plain_files_become_tasks_that_check(void **state) {
          {"\"name\": \"weight\", \"kind\": \"struct\", \"bytes\": 12",
           "\"name\": \"to\", \"kind\": \"out\"", "\"value\": \"b_width\""}},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char name[32], json[64];
-        snprintf(name, sizeof name, "task%zu", i);
-        snprintf(json, sizeof json, "task%zu/task.json", i);
-        char *text = make(rows[i].source, rows[i].kernel, name);
-        for (size_t k = 0; k < 3; k++)
-            must_have(text, rows[i].parts[k]);
-        ev_proc_result r = CLI_RUN("check", cli_path(json));
-        if (r.exit_code != 0)
-            fail_msg("%s: %s\n%s", rows[i].source, r.out.data, text);
-        ev_proc_result_free(&r);
-        free(text);
-    }
+    become_tasks_that_check(rows, sizeof rows / sizeof rows[0], "plain");
+}
+
+/* The numbers of the source's launch are the values of the cases. */
+static void the_launch_says_the_values(void **state) {
+    (void)state;
+    static const init_row rows[] = {
+        /* A count of turns and a seed stay; fewer turns where the check would take too long. */
+        {"montecarlo.cu",
+         NULL,
+         {"\"use\": \"time\", \"shape\": {\"trials\": 1000, \"seed\": 42}",
+          "\"use\": \"check\", \"shape\": {\"trials\": 3, \"seed\": 42}"}},
+        /* Powers of two of a loop around the launch. */
+        {"bitonic.cu", NULL, {"\"j\": 1, \"k\": 2"}},
+        {"mandelbrot.cu",
+         NULL,
+         {"\"value\": 0.00375", "\"width\": 800, \"height\": 600", "\"max_iter\": 4096"}},
+        /* A literal of the grid is the size that has its value. */
+        {"axpy.cu",
+         NULL,
+         {"\"grid\": \"(n + 128 - 1) / 128\"", "\"count\": \"n * incy\"",
+          "\"n\": 100000, \"incx\": 3, \"incy\": 2"}},
+        /* Fields of a struct; the pitch stays above the width. */
+        {"pitch.cu",
+         NULL,
+         {"\"value\": 1.5", "{\"width\": 640, \"height\": 480, \"pitch\": 704}", "height / 8"}},
+        {"prescan.cu", NULL, {"\"block\": \"n\"", "\"n\": 1024"}},
+        /* The template arguments of the function that launches. */
+        {"launcher.cu", NULL, {"row_softmax<__half, 128>", "\"value\": 0.7"}},
+        {"letters.cu", NULL, {"\"value\": 101", "\"count\": \"length\""}},
+        /* What the grid is divided by is no size. */
+        {"items.cu",
+         NULL,
+         {"\"value\": -10", "\"hi\": 100", "\"grid\": \"(n + 256 * 4 - 1) / (256 * 4)\""}},
+        {"life.cu", NULL, {"\"high\": 1}", "\"w\": 1024, \"h\": 1024"}},
+    };
+    become_tasks_that_check(rows, sizeof rows / sizeof rows[0], "said");
 }
 
 /* The instance of a template is the entry; the source is left as it is. */
@@ -130,6 +173,10 @@ static void atomics_are_read_and_written(void **state) {
               "\"name\": \"bins\", \"kind\": \"inout\", \"type\": \"u32\", \"count\": \"16\"");
     must_have(text, "\"grid\": \"min((n + BLOCK_SIZE - 1) / BLOCK_SIZE, 1024)\"");
     free(text);
+    /* A sample of blocks would make a part of each sum, so timed cases run all of them. */
+    ev_proc_result r = CLI_RUN("check", cli_path("histogram/task.json"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
 }
 
 static void what_no_task_has_is_refused(void **state) {
@@ -238,6 +285,7 @@ static void a_kernel_that_traps_is_a_draft(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_files_become_tasks_that_check),
+        cmocka_unit_test(the_launch_says_the_values),
         cmocka_unit_test(a_template_becomes_the_entry),
         cmocka_unit_test(structs_are_laid_out),
         cmocka_unit_test(atomics_are_read_and_written),
