@@ -160,7 +160,8 @@ static void outputs_are_compared(void **state) {
     assert_true(fabs(difference_with(c.variant, got, want, y) - off / d.norm) < 1e-12);
     y[N - 1] = NAN;
     assert_true(isinf(difference_with(c.variant, got, want, y)));
-    assert_true(difference_with(c.variant, want, got, y) == 0); /* both then have it */
+    /* Both then have it. */
+    assert_true(difference_with(c.variant, want, got, y) == 0); /* NOLINT: swapped on purpose */
     y[N - 1] = INFINITY;
     assert_true(isinf(difference_with(c.variant, got, want, y)));
     OK(cu.cuMemsetD8_v2(want[1].address, 0, want[1].bytes));
