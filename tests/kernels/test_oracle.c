@@ -493,21 +493,11 @@ static void test_scale_where_terms_cancel(void **state) {
 
 static void test_missing_arguments(void **state) {
     (void)state;
-    static const char *const names[] = {"bp_data_masked",
-                                        "bp_data_input_sparse",
-                                        "bp_weight_sparse",
-                                        "sd_lstm_fp",
-                                        "sd_lstm_bp_data",
-                                        "sd_lstm_bp_weight",
-                                        "lstm_gates_fp",
-                                        "lstm_gates_bp",
-                                        "fft_conv2d",
-                                        "fft_conv2d_bp_data",
-                                        "ar_adam",
-                                        "ar_sgd_momentum",
-                                        "bc_fp",
-                                        "bc_bp_data",
-                                        "bc_bp_weight"};
+    static const char *const names[] = {
+        "bp_data_masked",  "bp_data_input_sparse", "bp_weight_sparse", "sd_lstm_fp",
+        "sd_lstm_bp_data", "sd_lstm_bp_weight",    "lstm_gates_fp",    "lstm_gates_bp",
+        "fft_conv2d",      "fft_conv2d_bp_data",   "ar_adam",          "ar_sgd_momentum",
+        "bc_fp",           "bc_bp_data",           "bc_bp_weight"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};
