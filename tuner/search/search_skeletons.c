@@ -38,7 +38,8 @@
 #include <string.h>
 
 #define LEAST_SHARE 0.15 /* of the children drawn from the skeletons, and of the others */
-#define PAYING_SHARE 0.6 /* of those from the skeletons, while the fastest one has structure ...   \
+#define PAYING_SHARE                                                                               \
+    0.6                  /* of those from the skeletons, while the fastest one has structure ...   \
                           */
 #define PAYING_UNTIL 0.7 /* ... until this part of the budget, if it is known */
 #define PRIOR_GAIN 0.02  /* an effort begins with this gain ... */
