@@ -21,11 +21,12 @@
  * and its extensions (by the edit of a skeleton of one edit, finished as the one or as the other).
  * Of skeletons that divide the work into as many parts, the fastest alone is kept.
  *
- * LLVM builds a child of the pool only if its fast code at full shape is faster than that of its
- * nearest built ancestor, as it does with local edits; others join the pool with an estimate. The
- * small cases decide nothing, since a large tile loses on them by nature.
+ * LLVM builds a child of the pool unless its fast code at full shape takes twice as long as that of
+ * its nearest built ancestor; others join the pool with an estimate. The small cases decide
+ * nothing, since a large tile loses on them by nature.
  *
- * The share of children that are drawn here follows what they gained of late. They are measured by
+ * The share of children that are drawn here follows what they gained of late, and is large for most
+ * of the budget where the fastest skeleton has structure. They are measured by
  * improvements of the best skeleton's time, and the others by improvements of the start's best
  * time: local edits do not outlive a change of structure, so a new skeleton competes without them
  * at first, and gains them later. */
@@ -38,9 +39,7 @@
 #include <string.h>
 
 #define LEAST_SHARE 0.15 /* of the children drawn from the skeletons, and of the others */
-#define PAYING_SHARE                                                                               \
-    0.6                  /* of those from the skeletons, while the fastest one has structure ...   \
-                          */
+#define PAYING_SHARE 0.6 /* of those from the skeletons, while structure leads them ... */
 #define PAYING_UNTIL 0.7 /* ... until this part of the budget, if it is known */
 #define PRIOR_GAIN 0.02  /* an effort begins with this gain ... */
 #define PRIOR_TRIES 20   /* ... of so many children */
@@ -517,8 +516,7 @@ static void note_no_place(skeleton_pool *p, const draft *d, const char *operator
     while (taken < step->count && !begins_with(operators, step->arms[taken]))
         taken++;
     if (taken == step->count && operators[0] != '\0' && d->step_count > 1)
-        return; /* a later step was taken; of one step alone, the change of an option in its place
-                 */
+        return; /* a later step was taken; one step alone was replaced by another option */
     for (size_t i = 0; i < p->count; i++) {
         member *m = &p->members[i];
         for (unsigned k = 0; m->child == d->parent && k < taken; k++) {
