@@ -26,7 +26,7 @@
  * nothing, since a large tile loses on them by nature.
  *
  * The share of children that are drawn here follows what they gained of late, and is large for most
- * of the budget where the fastest skeleton has structure. They are measured by
+ * of the budget where the fastest skeleton has structure. Children of the pool are measured by
  * improvements of the best skeleton's time, and the others by improvements of the start's best
  * time: local edits do not outlive a change of structure, so a new skeleton competes without them
  * at first, and gains them later. */
