@@ -66,7 +66,9 @@ CIRCULANT_FN float2 circulant_correlate(float2 a, float2 b) {
     return make_float2(a.x * b.x + a.y * b.y, a.y * b.x - a.x * b.y);
 }
 
-/* v turned by n sixteenths of a circle, clockwise; n is a constant from 0 to 7. */
+/* v turned by n sixteenths of a circle, clockwise; n is a constant from 0 to 7. The products by h
+ * are rounded by themselves: otherwise the compiler's choice of the product that it fuses with a
+ * later sum would decide the bits. */
 CIRCULANT_FN float2 circulant_turn(float2 v, int n) {
     const float c = 0.92387953251128674f, s = 0.38268343236508977f, h = 0.70710678118654752f;
     switch (n) {
@@ -75,7 +77,7 @@ CIRCULANT_FN float2 circulant_turn(float2 v, int n) {
     case 1:
         return circulant_times(v, make_float2(c, -s));
     case 2:
-        return make_float2((v.x + v.y) * h, (v.y - v.x) * h);
+        return make_float2(__fmul_rn(v.x + v.y, h), __fmul_rn(v.y - v.x, h));
     case 3:
         return circulant_times(v, make_float2(s, -c));
     case 4:
@@ -83,7 +85,7 @@ CIRCULANT_FN float2 circulant_turn(float2 v, int n) {
     case 5:
         return circulant_times(v, make_float2(-s, -c));
     case 6:
-        return make_float2((v.y - v.x) * h, (-v.x - v.y) * h);
+        return make_float2(__fmul_rn(v.y - v.x, h), __fmul_rn(-v.x - v.y, h));
     default:
         return circulant_times(v, make_float2(-c, -s));
     }
