@@ -459,7 +459,7 @@ ev_status expr_check(const char *text, const expr_names *names, bool *constant, 
     return EV_OK;
 }
 
-static bool uses_name(const char *text, const char *name) {
+bool expr_uses(const char *text, const char *name) {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     for (const char *at = text; *at != '\0';) {
         size_t length = strspn(at, word);
@@ -475,7 +475,7 @@ void expr_print_values(const char *text, const expr_scope *scope, ev_str *out) {
     const char *between = "";
     for (size_t i = 0; i < scope->count; i++) {
         const expr_name *n = &scope->names[i];
-        if (expr_scope_find(scope, n->name) != n || !uses_name(text, n->name))
+        if (expr_scope_find(scope, n->name) != n || !expr_uses(text, n->name))
             continue;
         if (n->value.is_real)
             ev_str_printf(out, "%s%s = %.9g", between, n->name, n->value.real);

@@ -62,6 +62,8 @@ size_t expr_name_length(const char *text);
  * error or a name that is not in `names` (NULL: any name will do). *constant: it uses no name. */
 ev_status expr_check(const char *text, const expr_names *names, bool *constant,
                      ev_error *err) EV_CHECKED;
+/* Whether an expression has the name, as a whole word. */
+bool expr_uses(const char *text, const char *name);
 /* Appends "M = 5, TILE = 16": the names of the scope that the expression uses, in the scope's
  * order. */
 void expr_print_values(const char *text, const expr_scope *scope, ev_str *out);

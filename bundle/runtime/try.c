@@ -14,18 +14,18 @@ static double number_at(size_t index) {
     return index % 3 == 0 ? 0 : (double)(mixed % 1000) / 1000 - 0.5;
 }
 
-static ev_status type_of(const evoke_variant *v, const evoke_argument *a, ev_type *out,
-                         ev_error *err) {
-    if (ev_type_find(a->type, out))
+static ev_status find_type(const evoke_variant *v, const char *argument, const char *name,
+                           ev_type *out, ev_error *err) {
+    if (ev_type_find(name, out))
         return EV_OK;
-    return ev_fail(err, EV_BAD, "%s, argument %s: there is no type '%s'", v->kernel->name, a->name,
-                   a->type);
+    return ev_fail(err, EV_BAD, "%s, argument %s: there is no type '%s'", v->kernel->name, argument,
+                   name);
 }
 
 static ev_status fill_default(const evoke_variant *v, const evoke_argument *a, void *data,
                               size_t bytes, ev_error *err) {
     ev_type type = EV_F32;
-    EV_TRY(type_of(v, a, &type, err));
+    EV_TRY(find_type(v, a->name, a->type, &type, err));
     for (size_t i = 0; i < bytes / a->element_bytes; i++)
         ev_type_set(type, data, i, ev_type_is_float(type) ? number_at(i) : (double)i);
     return EV_OK;
@@ -110,7 +110,7 @@ typedef struct sums {
     uint64_t elements;
 } sums;
 
-/* Equal numbers differ by nothing: infinities and NaNs of both too. */
+/* Two equal numbers, two equal infinities and two NaNs differ by nothing. */
 static void add_elements(ev_type type, const void *got, const void *want, size_t count, sums *s) {
     for (size_t i = 0; i < count; i++) {
         double a = ev_type_get(type, got, i), b = ev_type_get(type, want, i);
@@ -125,9 +125,7 @@ static ev_status add_buffer(const evoke_variant *v, const cu_driver *cu, const b
                             const evoke_buffer *got, const evoke_buffer *want, sums *s,
                             ev_error *err) {
     ev_type type = EV_F32;
-    if (!ev_type_find(a->type, &type))
-        return ev_fail(err, EV_BAD, "%s, argument %s: there is no type '%s'", v->kernel->name,
-                       a->name, a->type);
+    EV_TRY(find_type(v, a->name, a->type, &type, err));
     if (got->bytes != want->bytes)
         return ev_fail(err, EV_BAD, "%s: the two buffers of '%s' have %zu and %zu bytes",
                        v->kernel->name, a->name, got->bytes, want->bytes);

@@ -13,29 +13,7 @@ typedef struct hoist {
     LLVMBuilderRef builder; /* at the end of the preheader */
 } hoist;
 
-/* Instructions that have no effect and trap nowhere. */
-static bool is_pure(LLVMValueRef insn) {
-    switch (LLVMGetInstructionOpcode(insn)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMTrunc:
-    case LLVMZExt:
-    case LLVMSExt:
-    case LLVMICmp:
-    case LLVMSelect:
-        return true;
-    default:
-        return false;
-    }
-}
-
+/* By the block where the value stands now; the flow is of before the first move. */
 static bool is_inside(const hoist *h, LLVMValueRef value) {
     return LLVMIsAInstruction(value) &&
            h->loop->holds[ir_flow_block(h->flow, LLVMGetInstructionParent(value))];
@@ -45,7 +23,7 @@ static bool is_inside(const hoist *h, LLVMValueRef value) {
 static bool can_hoist(const hoist *h, LLVMValueRef value, unsigned depth) {
     if (!is_inside(h, value))
         return true;
-    if (depth == 0 || !is_pure(value))
+    if (depth == 0 || !ir_insn_is_pure(value))
         return false;
     for (int i = 0; i < LLVMGetNumOperands(value); i++) {
         if (!can_hoist(h, LLVMGetOperand(value, (unsigned)i), depth - 1))

@@ -2,7 +2,6 @@
  * it reads, the bounds that it compares its indices with. */
 #include "tuner/init/draft.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,15 +32,7 @@ static void find_macros(draft *d) {
 }
 
 bool draft_uses(const char *expression, const char *name) {
-    size_t length = strlen(name);
-    const char *at = expression;
-    while (at != NULL && (at = strstr(at, name)) != NULL) {
-        bool begins = at == expression || (!isalnum((unsigned char)at[-1]) && at[-1] != '_');
-        if (begins && !isalnum((unsigned char)at[length]) && at[length] != '_')
-            return true;
-        at += length;
-    }
-    return false;
+    return expression != NULL && expr_uses(expression, name);
 }
 
 /* Keeps the macros that the block's size uses. */

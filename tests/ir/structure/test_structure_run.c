@@ -71,6 +71,7 @@ static const subject subjects[] = {
     {"swapped", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"copied", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"middle", {"ceil_div(n, 8)", "1", "1"}, {8, 1, 1}},
+    {"half", {"ceil_div(n, 8)", "1", "1"}, {8, 1, 1}},
     {"shrinking", {"ceil_div(n, 8)", "1", "1"}, {8, 1, 1}},
     {"chosen", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
 };
