@@ -253,10 +253,11 @@ ev_status ir_mutate_edited(const ir_base *base, const ir_genome *parent, ir_edit
  * tried. */
 ev_status ir_structure_draw(const ir_source *source, ir_edit_kind kind, const ir_hints *hints,
                             ev_pcg *rng, ir_genome **out, ev_error *err) EV_CHECKED;
-/* Leaves out the structural edits of source->genome that have no place behind the edits before
- * them, if one of the `count` parents has them, too: an edit of the child that no parent has
- * changed what they name. *out: a reference of the caller's, of the genome itself if all edits have
- * a place. EV_BAD: an edit without a place is the child's own, or the source cannot be loaded. */
+/* An edit that the child alone has may unmake a loop or an array that a later edit names. Leaves
+ * out such later edits of source->genome: those that have no place behind the edits before them,
+ * and that one of the `count` parents has. *out: the caller's, equal to the genome if all edits
+ * have a place. EV_BAD: an edit without a place is the child's own, or the source cannot be loaded.
+ */
 ev_status ir_structure_mend(const ir_source *source, const ir_genome *const *parents, size_t count,
                             ir_genome **out, ev_error *err) EV_CHECKED;
 /* The structural edit that often goes on where `kind` leaves off (ir/structure.def); IR_EDIT_COUNT:

@@ -1,6 +1,6 @@
-/* Bounds: brings what the tests of loops compare with before the loops, where nothing in the loop
- * changes it. `for (z = 1; z < n - 1; z++)` computes n - 1 in each turn. Edits that share out or
- * stage turns need the bound before the first turn. */
+/* Bounds: moves the bound of a loop's test in front of the loop, where no turn changes the bound.
+ * `for (z = 1; z < n - 1; z++)` computes n - 1 in each turn. Edits that share out or stage turns
+ * need the bound before the first turn. */
 #include "ir/structure/structure_internal.h"
 
 #include <llvm-c/Core.h>

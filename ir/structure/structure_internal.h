@@ -24,8 +24,8 @@ uint64_t ir_shared_bytes(LLVMModuleRef module, LLVMValueRef without);
 /* Brings a function into early form: normalises what clang or an edit left. */
 ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) EV_CHECKED;
 
-/* Computes before each loop what its test compares with, where no turn changes that. A function
- * with blocks that lead nowhere stays as it is. */
+/* Moves the bound of each loop's test in front of the loop, where no turn changes the bound. A
+ * function with blocks that lead nowhere stays as it is. */
 ev_status ir_structure_hoist_bounds(LLVMValueRef function, ev_error *err) EV_CHECKED;
 
 /* Loops inside the loop at `path` that are known to run at most one turn become straight code, such

@@ -126,8 +126,8 @@ static void put_sketch(recipe *r, const search *s, ev_pcg *rng) {
 }
 
 /* Sets the limits for fast code. LLVM does not build a child whose fast code is no faster than its
- * faster parent's, on the small cases or else at full shape. Fast code schedules nothing, so that
- * of two structures the one that LLVM's code makes slower may be ahead: a child of another
+ * faster parent's, on the small cases or else at full shape. Fast code schedules nothing, so the
+ * structure with the slower fast code may have the faster code by LLVM: a child of another
  * structure is built unless its fast code takes twice as long. If neither limit is known, the fast
  * code is timed all the same, for comparison with that of later children. */
 static void put_estimate(recipe *r, const search *s, const draft *d) {

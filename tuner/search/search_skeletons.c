@@ -516,7 +516,7 @@ static void note_no_place(skeleton_pool *p, const draft *d, const char *operator
     while (taken < step->count && !begins_with(operators, step->arms[taken]))
         taken++;
     if (taken == step->count && operators[0] != '\0' && d->step_count > 1)
-        return; /* a later step was taken; one step alone was replaced by another option */
+        return; /* a later step was taken; in place of a single step, an option was changed */
     for (size_t i = 0; i < p->count; i++) {
         member *m = &p->members[i];
         for (unsigned k = 0; m->child == d->parent && k < taken; k++) {
