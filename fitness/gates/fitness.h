@@ -57,8 +57,11 @@ typedef struct candidate {
      * filter. */
     double reach_ns, reach_error;
     double first_reach_ns; /* as reach_ns, for the first small case alone, before the others run */
-    bool is_sketch;        /* fast code: a launch that does not fit does not stop the candidate */
-    bool times_sketch;     /* fast code runs on the timed cases, too, */
+    /* The candidate is stopped (score.filtered) at a timed case of the task that takes so many
+     * times the baseline's time. 0: never. */
+    double hopeless;
+    bool is_sketch;    /* fast code: a launch that does not fit does not stop the candidate */
+    bool times_sketch; /* fast code runs on the timed cases, too, */
     double near_ns; /* unless the modelled time of the small cases is within FITNESS_NEAR_BELOW and
                        FITNESS_NEAR_ABOVE of this; 0: never */
     bool was_sketched; /* fast code of the same IR passed all small cases: drawn cases are not run

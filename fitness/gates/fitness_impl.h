@@ -295,6 +295,15 @@ struct fit_paths {
     uint64_t written; /* output elements that the unmodified start writes in the sample */
 };
 
+/* A variant that takes so many times the baseline's time at one of the task's timed cases is
+ * stopped there. */
+#define FIT_HOPELESS 8
+
+/* Limit of thread instructions of a launch that runs `blocks` blocks of a timed case, or
+ * UINT64_MAX. A variant that exceeds the limit has a block that alone takes FIT_HOPELESS times the
+ * baseline's time on any GPU. */
+uint64_t fit_fuel_of_blocks(const fit_case *c, const candidate *who, uint64_t blocks);
+
 /* Gives the kind of the candidate's grid at a timed case. `launch`: the candidate's, with its
  * parameters. `limit`: blocks of a sample at fixed places, fewer than the grid has. The first call
  * for a start and its macros runs blocks and leaves the case's INOUT buffers as they were. *out is

@@ -234,6 +234,18 @@ static ev_status gate_case(fitness *f, fit_case *c, const fit_trial *trial, gate
     return EV_OK;
 }
 
+/* Stops a variant that is hopelessly slow at the timed case that it just ran: a few of its blocks
+ * do most of the work, so each further case would take seconds. */
+static void stop_hopeless(const fit_case *c, const fit_trial *trial, const fit_result *r,
+                          score *s) {
+    double most = trial->who->hopeless * c->baseline.ns;
+    if (s->stopped != GATE_NONE || most <= 0 || r->run.timing.ns <= most || c->is_drawn)
+        return;
+    s->filtered = true;
+    fit_stop(s, GATE_TIMED, NULL, "case %s: %.3g times the baseline's time", c->at->name,
+             r->run.timing.ns / c->baseline.ns);
+}
+
 ev_status fit_gate_case(fitness *f, const task_case *which, fit_inputs inputs,
                         const fit_trial *trial, gate at, score *s, ev_error *err) {
     fit_case *c = NULL;
@@ -243,8 +255,10 @@ ev_status fit_gate_case(fitness *f, const task_case *which, fit_inputs inputs,
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
     ev_status status = gate_case(f, c, trial, at, s, r, err);
-    bool is_timed = which->use == TASK_TIME && r->ran && !trial->who->is_sketch;
-    if (status == EV_OK && s->stopped == GATE_NONE && is_timed)
+    bool is_timed = which->use == TASK_TIME && r->ran;
+    if (status == EV_OK && is_timed)
+        stop_hopeless(c, trial, r, s);
+    if (status == EV_OK && s->stopped == GATE_NONE && is_timed && !trial->who->is_sketch)
         status = fit_hold_floor(f, which, r->run.timing.ns, at, s, err);
     free(r);
     return status;

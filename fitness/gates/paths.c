@@ -40,8 +40,11 @@
 #define SPEND_MOST UINT64_C(1000000000)
 /* Limit of a run of the whole grid, in thread instructions. */
 #define WHOLE_FUEL UINT64_C(4000000000)
-/* The mean is known well if its standard error is below this share of it. */
+/* The mean is known well if its standard error is below this share of it. Where the start's blocks
+ * are alike, the pass only asks whether structural edits made some of them much shorter or longer.
+ */
 #define MEAN_ERROR 0.02
+#define MEAN_ERROR_ALIKE 0.05
 /* The fixed places are good if their mean length is off by no more than this share. */
 #define PLACES_ERROR 0.1
 /* A grid whose lengths have a standard deviation below this share of the mean is even at other
@@ -67,6 +70,7 @@ typedef struct path {
 typedef struct walk {
     fitness *f;
     fit_case *c;
+    const candidate *who;
     device_kernel *kernel; /* of the subject */
     device_launch launch;  /* the candidate's, without sample */
     uint64_t blocks;       /* of the grid */
@@ -90,6 +94,8 @@ static ev_status run_blocks(walk *w, const uint32_t *sample, size_t count, uint6
     l.sample_count = count;
     l.schedule_seed = seed;
     l.paths = paths;
+    uint64_t most = fit_fuel_of_blocks(w->c, w->who, count > 0 ? count : w->blocks);
+    l.fuel = l.fuel < most ? l.fuel : most;
     EV_TRY(device_reset(w->f->d, FIT_POISON, err));
     EV_TRY(fit_case_fill(w->f, w->c, w->kernel, err));
     EV_TRY(device_run(w->f->d, w->kernel, &l, out, err));
@@ -184,10 +190,18 @@ static void sum_up(walk *w) {
  * are not make the mean inexact. */
 static bool knows_enough(const walk *w) {
     double n = (double)(w->count - w->fixed);
-    bool is_exact = n > 0 && w->spread / sqrt(n) <= MEAN_ERROR * w->mean;
+    double error = w->start_is_alike ? MEAN_ERROR_ALIKE : MEAN_ERROR;
+    bool is_exact = n > 0 && w->spread / sqrt(n) <= error * w->mean;
     bool wants_many = n < BLOCKS_LEAST && !w->start_is_alike;
     bool is_long = w->spent >= (wants_many ? SPEND_ENOUGH : SPEND_LEAST);
     return knows_all(w) || w->spent >= SPEND_MOST || (is_exact && is_long);
+}
+
+/* No more blocks than the pass can pay for, if they are like those that have run; at least one. */
+static size_t affordable(const walk *w, size_t batch) {
+    double a_block = (double)w->spent / (double)w->count;
+    double left = w->spent < SPEND_MOST ? (double)(SPEND_MOST - w->spent) : 0;
+    return (double)batch * a_block <= left ? batch : (size_t)fmax(1, left / a_block);
 }
 
 /* Batch after batch at random places. */
@@ -199,7 +213,7 @@ static ev_status measure_others(walk *w, bool *ok, ev_error *err) {
         uint32_t *sample = malloc(batch * sizeof *sample);
         if (sample == NULL)
             return ev_fail_memory(err, batch * sizeof *sample);
-        size_t count = next_batch(w, &order, batch, sample);
+        size_t count = next_batch(w, &order, affordable(w, batch), sample);
         if (count > 0)
             status = measure_blocks(w, sample, count, ok, err);
         free(sample);
@@ -558,6 +572,7 @@ static ev_status make(fitness *f, fit_case *c, const fit_trial *trial, const dev
                       size_t limit, bool alike, fit_paths *p, ev_error *err) {
     walk w = {.f = f,
               .c = c,
+              .who = trial->who,
               .start_is_alike = alike,
               .kernel = trial->kernel,
               .launch = *launch,

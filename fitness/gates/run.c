@@ -16,6 +16,9 @@
 /* Limit of a timed case of a task whose oracle is its baseline, in thread instructions: all blocks
  * have to run. */
 #define BASELINE_ORACLE_MOST 4e9
+/* Thread instructions that one SM issues in a nanosecond at most: 4 warp instructions a cycle of no
+ * more than 3 GHz. */
+#define ISSUED_MOST (4 * 32 * 3.0)
 /* The least fuel, so that a kernel with large tiles, or with many threads for one of the
  * baseline's, is not out of fuel at a tiny case. */
 #define FUEL_LEAST UINT64_C(32000000)
@@ -47,11 +50,22 @@ static uint64_t baseline_fuel(const fitness *f) {
     return f->options.baseline_fuel > 0 ? f->options.baseline_fuel : BASELINE_FUEL;
 }
 
-static uint64_t fuel_for(const fitness *f, const fit_case *c, double share) {
+uint64_t fit_fuel_of_blocks(const fit_case *c, const candidate *who, uint64_t blocks) {
+    double ns = c->at->use == TASK_TIME && c->baseline.done ? who->hopeless * c->baseline.ns : 0;
+    if (ns <= 0)
+        return UINT64_MAX;
+    double fuel = ns * ISSUED_MOST * (double)blocks;
+    return (uint64_t)fmin(fuel, 1e18) + FUEL_LEAST;
+}
+
+/* `blocks`: that the launch runs. */
+static uint64_t fuel_for(const fitness *f, const fit_case *c, const candidate *who, double share,
+                         uint64_t blocks) {
     if (!c->baseline.done)
         return baseline_fuel(f);
     double fuel = (double)f->options.fuel_factor * c->baseline.instructions * share;
-    return (uint64_t)fuel + FUEL_LEAST;
+    uint64_t most = fit_fuel_of_blocks(c, who, blocks);
+    return (uint64_t)fmin(fuel + (double)FUEL_LEAST, (double)most);
 }
 
 static device_launch launch_with(const fit_case *c, const launch_geometry *at,
@@ -262,7 +276,8 @@ static ev_status run_packed(fitness *f, fit_case *c, const fit_trial *trial,
                             const fit_run_options *options, device_launch *l, block_sample *sample,
                             fit_run *out, ev_error *err) {
     EV_TRY(choose_blocks(f, c, trial, options, l, sample, out, err));
-    l->fuel = options->fuel > 0 ? options->fuel : fuel_for(f, c, out->share);
+    uint64_t blocks = l->sample_count > 0 ? l->sample_count : blocks_of(&out->launch);
+    l->fuel = options->fuel > 0 ? options->fuel : fuel_for(f, c, trial->who, out->share, blocks);
     return launch(f, c, trial, l, options, out, err);
 }
 

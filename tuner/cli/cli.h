@@ -83,7 +83,7 @@ bool cli_print_completion(ev_str *out, const char *shell);
 /* ---- the table, for the files of this unit ---- */
 
 #define CLI_MANY SIZE_MAX
-#define CLI_EFFORTS "quick 1000, normal 5000, thorough 30000"
+#define CLI_EFFORTS "quick 400, normal 5000, thorough 30000"
 
 typedef struct cli_command_row {
     const char *name, *operands;

@@ -212,6 +212,30 @@ static void test_filter(void **state) {
     close_bench(&b);
 }
 
+/* What takes many times the baseline's time at a timed case is stopped there, if that is asked for.
+ */
+static void test_hopeless(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, FOLDER "task.json");
+    set_baseline(&b, "baseline.ptx");
+    candidate c = candidate_of(&b, "hopeless_when_large.ptx");
+    score s;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_NONE && !s.filtered);
+    double ratio = s.ns / fitness_baseline_ns(b.f, "large");
+    assert_true(ratio > 2);
+    c.hopeless = ratio * 1.01;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_int_equal(s.stopped, GATE_NONE);
+    c.hopeless = ratio * 0.99;
+    OK(fitness_score(b.f, &c, &s, &err));
+    assert_true(s.stopped == GATE_TIMED && s.filtered);
+    assert_non_null(strstr(s.reason, "case large: "));
+    assert_non_null(strstr(s.reason, "times the baseline's time"));
+    close_bench(&b);
+}
+
 /* A sketch is timed where that is asked for, as what is built is, and its score says so as a
  * sketch's: no case keeps a time. */
 static void test_timed_sketch(void **state) {
@@ -552,23 +576,15 @@ static void test_bad_tasks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_files_own_oracle),
-        cmocka_unit_test(test_pure),
-        cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_timed_sketch),
-        cmocka_unit_test(test_timed_sketch),
-        cmocka_unit_test(test_recall),
-        cmocka_unit_test(test_bar),
-        cmocka_unit_test(test_slower_than_baseline_last),
-        cmocka_unit_test(test_cover_in_part),
-        cmocka_unit_test(test_approximations),
-        cmocka_unit_test(test_macros),
-        cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_check),
-        cmocka_unit_test(test_fresh_inputs),
-        cmocka_unit_test(test_bad_baseline),
-        cmocka_unit_test(test_bad_tasks),
+        cmocka_unit_test(test_files),         cmocka_unit_test(test_files_own_oracle),
+        cmocka_unit_test(test_pure),          cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_timed_sketch),
+        cmocka_unit_test(test_timed_sketch),  cmocka_unit_test(test_recall),
+        cmocka_unit_test(test_bar),           cmocka_unit_test(test_slower_than_baseline_last),
+        cmocka_unit_test(test_cover_in_part), cmocka_unit_test(test_approximations),
+        cmocka_unit_test(test_macros),        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_check),         cmocka_unit_test(test_fresh_inputs),
+        cmocka_unit_test(test_bad_baseline),  cmocka_unit_test(test_bad_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

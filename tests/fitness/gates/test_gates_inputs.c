@@ -199,11 +199,31 @@ static void test_size_of_symbols(void **state) {
     }
 }
 
+/* One SM issues at most 384 thread instructions in a nanosecond. Only variants that may be given up
+ * have the limit, and only at timed cases. */
+static void test_fuel_of_hopeless_blocks(void **state) {
+    (void)state;
+    const task_case timed = {.use = TASK_TIME}, check = {.use = TASK_CHECK};
+    fit_case c = {.at = &timed, .baseline = {.done = true, .ns = 1000}};
+    candidate who = {.hopeless = 8};
+    uint64_t one = fit_fuel_of_blocks(&c, &who, 1), three = fit_fuel_of_blocks(&c, &who, 3);
+    assert_int_equal(three - one, 2 * 8 * 1000 * 384);
+    c.baseline.done = false;
+    assert_true(fit_fuel_of_blocks(&c, &who, 1) == UINT64_MAX);
+    c.baseline.done = true;
+    who.hopeless = 0;
+    assert_true(fit_fuel_of_blocks(&c, &who, 1) == UINT64_MAX);
+    who.hopeless = 8;
+    c.at = &check;
+    assert_true(fit_fuel_of_blocks(&c, &who, 1) == UINT64_MAX);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_symbols),         cmocka_unit_test(test_symbols_on_cuda),
         cmocka_unit_test(test_initial),         cmocka_unit_test(test_initial_on_cuda),
         cmocka_unit_test(test_data_of_symbols), cmocka_unit_test(test_size_of_symbols),
+        cmocka_unit_test(test_fuel_of_hopeless_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
