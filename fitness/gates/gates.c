@@ -106,7 +106,7 @@ void fit_note_means(score *s) {
     s->baseline_ns = fit_mean_of(s, rival_ns, NULL);
 }
 
-#define WORST_SHARE 0.5 /* of the worst case in a time of the search */
+#define WORST_SHARE 0.3 /* of the worst case in a time of the search */
 #define DRAWN_SHARE 0.5 /* of all drawn cases together, beside the task's own as 1 */
 
 /* ln of the case's time as a part of the baseline's; NAN: not timed. */
@@ -156,7 +156,7 @@ static double search_ns(const fitness *f, const score *s) {
     double weight = drawn.count > 0 ? fmin(DRAWN_SHARE * of_own / of_drawn, 1) : 0;
     double plain = (own.sum + drawn.sum) / (of_own + of_drawn);
     double mean = (own.sum + weight * drawn.sum) / (of_own + weight * of_drawn);
-    return fit_mean_ns(s) * exp(mean - plain + WORST_SHARE * (own.worst - mean));
+    return fit_mean_ns(s) * exp(mean - plain + WORST_SHARE * (fmax(own.worst, drawn.worst) - mean));
 }
 
 /* ---- gate 2 ---- */

@@ -364,6 +364,33 @@ static selector selector_of(LLVMOpcode opcode) {
     return (size_t)opcode < sizeof selectors / sizeof selectors[0] ? selectors[opcode] : NULL;
 }
 
+static bool is_brain(LLVMTypeRef type) {
+    while (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
+        type = LLVMGetElementType(type);
+    return LLVMGetTypeKind(type) == LLVMBFloatTypeKind;
+}
+
+/* Arithmetic of bfloats, whose leaves look like those of halves. */
+static bool computes_brains(LLVMOpcode opcode, LLVMValueRef insn) {
+    switch (opcode) {
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFDiv:
+    case LLVMFNeg:
+    case LLVMFCmp:
+    case LLVMFPToUI:
+    case LLVMFPToSI:
+    case LLVMUIToFP:
+    case LLVMSIToFP:
+    case LLVMFPTrunc:
+    case LLVMFPExt:
+        return is_brain(LLVMTypeOf(insn)) || is_brain(LLVMTypeOf(LLVMGetOperand(insn, 0)));
+    default:
+        return false;
+    }
+}
+
 static void select_block(ir_direct *d, uint32_t b) {
     d->block = b;
     d->blocks[b].first = d->insns.count;
@@ -371,8 +398,11 @@ static void select_block(ir_direct *d, uint32_t b) {
         load_arguments(d);
     direct_fuse_block(d, d->blocks[b].value, d->blocks[b].value_end);
     for (uint32_t v = d->blocks[b].value; v < d->blocks[b].value_end && d->status == EV_OK; v++) {
-        selector select = selector_of((LLVMOpcode)d->values[v].opcode);
-        if (select)
+        LLVMOpcode opcode = (LLVMOpcode)d->values[v].opcode;
+        selector select = selector_of(opcode);
+        if (computes_brains(opcode, d->values[v].value))
+            direct_refuse(d, d->values[v].value, "arithmetic of bfloat");
+        else if (select)
             select(d, d->values[v].value);
         else
             direct_refuse(d, d->values[v].value, "this instruction");

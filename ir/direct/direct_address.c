@@ -332,6 +332,20 @@ static unsigned align_of(LLVMValueRef insn) {
     return align > 0 ? align : 1u << 31;
 }
 
+direct_operand direct_address_of(ir_direct *d, LLVMValueRef insn, LLVMValueRef pointer) {
+    direct_operand address = direct_part(d, pointer);
+    if (address.space > 5 || address.space == 2)
+        direct_refuse(d, insn, "an access to this address space");
+    int64_t offset = address.kind == DIRECT_INT ? 0 : address.imm;
+    if (address.kind == DIRECT_INT || address.kind == DIRECT_UNDEF || offset != (int32_t)offset)
+        address = direct_register_of(d, address);
+    return address;
+}
+
+const char *direct_space_name(unsigned space) {
+    return space_names[space];
+}
+
 static bool access_make(ir_direct *d, LLVMValueRef insn, LLVMTypeRef type, LLVMValueRef pointer,
                         access *a) {
     direct_leaf leaves[DIRECT_LEAVES];
@@ -346,13 +360,7 @@ static bool access_make(ir_direct *d, LLVMValueRef insn, LLVMTypeRef type, LLVMV
         direct_refuse(d, insn, "an access of this type");
         return false;
     }
-    a->address = direct_part(d, pointer);
-    if (a->address.space > 5 || a->address.space == 2)
-        direct_refuse(d, insn, "an access to this address space");
-    int64_t offset = a->address.kind == DIRECT_INT ? 0 : a->address.imm;
-    if (a->address.kind == DIRECT_INT || a->address.kind == DIRECT_UNDEF ||
-        offset != (int32_t)offset)
-        a->address = direct_register_of(d, a->address);
+    a->address = direct_address_of(d, insn, pointer);
     return d->status == EV_OK;
 }
 

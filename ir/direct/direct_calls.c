@@ -107,6 +107,23 @@ static void call_LDG(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
     direct_load(d, call, LLVMGetOperand(call, 0), align, false, true);
 }
 
+static void call_MATRIX(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
+    size_t length;
+    (void)row;
+    direct_select_matrix(d, call, LLVMGetValueName2(LLVMGetCalledValue(call), &length));
+}
+
+static void call_COPY(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
+    direct_select_copy(d, call, row->op);
+}
+
+/* A bfloat, which no instruction here reads but a bitcast to its bits. */
+static void call_BRAIN(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
+    direct_operand source = direct_source(d, argument(d, call, row, 0, 0));
+    direct_operand result = direct_pure(d, row->op, DIRECT_RS, 16, 1, &source);
+    direct_define(d, call, &result, 1);
+}
+
 /* copysign as LLVM emits it: the absolute value, negated if the sign bit is set. */
 static void call_COPYSIGN(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
     direct_operand result[DIRECT_LEAVES];
@@ -161,7 +178,8 @@ static const intrinsic *find_row(const char *name) {
     return NULL;
 }
 
-/* "llvm.fma.v2f32" is found as "llvm.fma.f32", a load's name by its beginning. */
+/* "llvm.fma.v2f32" is found as "llvm.fma.f32", names of loads and of matrices by their beginning.
+ */
 static const intrinsic *find_intrinsic(const char *name) {
     const intrinsic *row = find_row(name);
     char scalar[96];
@@ -174,6 +192,8 @@ static const intrinsic *find_intrinsic(const char *name) {
         scalar[22] = '\0';
         return find_row(scalar);
     }
+    if (strncmp(name, "llvm.nvvm.wmma.", 15) == 0)
+        return find_row("llvm.nvvm.wmma");
     size_t digits = dot[1] == 'v' ? strspn(dot + 2, "0123456789") : 0;
     if (digits == 0)
         return NULL;

@@ -44,11 +44,14 @@ typedef struct direct_operand {
 typedef enum direct_shape {
     DIRECT_PLAIN, /* op d, a, b; several d, or for DIRECT_PACK several a, in braces */
     DIRECT_PACK,
-    DIRECT_LOAD,  /* op d, [a], ... */
-    DIRECT_STORE, /* op [a], b; several b in braces */
-    DIRECT_PAIR,  /* op d|p, a, b */
-    DIRECT_PARAM, /* op d, [parameter] */
-    DIRECT_TEXT   /* op is the whole text */
+    DIRECT_LOAD,         /* op d, [a], ... */
+    DIRECT_STORE,        /* op [a], b; several b in braces */
+    DIRECT_MATRIX_STORE, /* op [a], {b}, c */
+    DIRECT_PRODUCT,      /* op {d}, {a}, {b}, {c} */
+    DIRECT_COPY,         /* op [a], [b], c */
+    DIRECT_PAIR,         /* op d|p, a, b */
+    DIRECT_PARAM,        /* op d, [parameter] */
+    DIRECT_TEXT          /* op is the whole text */
 } direct_shape;
 
 typedef struct direct_insn {
@@ -56,13 +59,14 @@ typedef struct direct_insn {
     uint32_t first; /* index of the first operand: results, then sources */
     uint8_t results, sources;
     uint8_t shape;
-    bool needed;      /* at first: the instruction has an effect; later: its result is used as
-                         well */
-    uint8_t bytes;    /* size in bytes of a load or store that may be merged with its
-                         neighbours, else 0 */
-    uint8_t align;    /* known alignment of the address; 16 means at least 16 */
-    bool cached;      /* ld.global.nc */
-    const char *type; /* type of a load or store: ".f32" */
+    bool needed;           /* at first: the instruction has an effect; later: its result is used as
+                              well */
+    uint8_t bytes;         /* size in bytes of a load or store that may be merged with its
+                              neighbours, else 0 */
+    uint8_t align;         /* known alignment of the address; 16 means at least 16 */
+    uint8_t rows, columns; /* DIRECT_PRODUCT: operands of a and of b */
+    bool cached;           /* ld.global.nc */
+    const char *type;      /* type of a load or store: ".f32" */
 } direct_insn;
 
 /* A scalar of an LLVM type. */
@@ -298,6 +302,12 @@ const char *direct_type_name(const direct_leaf *leaf); /* ".f32": suffix of a lo
 const char *direct_param_load(const direct_leaf *leaf);
 /* The address of a constant pointer expression. */
 direct_operand direct_constant_address(ir_direct *d, LLVMValueRef value);
+/* The address of an access through `pointer`; refuses what no access has. */
+direct_operand direct_address_of(ir_direct *d, LLVMValueRef insn, LLVMValueRef pointer);
+/* ".shared"; "" of generic addresses. */
+const char *direct_space_name(unsigned space);
+void direct_select_matrix(ir_direct *d, LLVMValueRef call, const char *name);
+void direct_select_copy(ir_direct *d, LLVMValueRef call, const char *op);
 
 /* ---- blocks (direct_flow.c, direct_phi.c, direct_print.c) -------------------------------------
  */

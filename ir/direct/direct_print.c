@@ -135,6 +135,25 @@ static void put_plain(ir_direct *d, line *l, const direct_insn *insn, const dire
     put_list(d, l, at + insn->results, insn->sources);
 }
 
+/* A factor or sum of one register has braces as well. */
+static void put_matrix(ir_direct *d, line *l, const direct_operand *operands, unsigned count) {
+    put(l, count == 1 ? "{" : "");
+    put_group(d, l, operands, count);
+    put(l, count == 1 ? "}" : "");
+}
+
+static void put_product(ir_direct *d, line *l, const direct_insn *insn) {
+    const direct_operand *sums = &d->operands.items[insn->first];
+    const direct_operand *a = sums + insn->results, *b = a + insn->rows, *c = b + insn->columns;
+    put_matrix(d, l, sums, insn->results);
+    put(l, ", ");
+    put_matrix(d, l, a, insn->rows);
+    put(l, ", ");
+    put_matrix(d, l, b, insn->columns);
+    put(l, ", ");
+    put_matrix(d, l, c, insn->sources - insn->rows - (unsigned)insn->columns);
+}
+
 static void put_insn(ir_direct *d, line *l, const direct_insn *insn) {
     const direct_operand *at = &d->operands.items[insn->first];
     const direct_operand *source = at + insn->results;
@@ -166,6 +185,21 @@ static void put_insn(ir_direct *d, line *l, const direct_insn *insn) {
         put_address(d, l, source);
         put(l, ", ");
         put_group(d, l, source + 1, insn->sources - 1u);
+        break;
+    case DIRECT_MATRIX_STORE:
+        put_address(d, l, source);
+        put(l, ", ");
+        put_group(d, l, source + 1, insn->sources - 2u);
+        put_list(d, l, source + insn->sources - 1, 1);
+        break;
+    case DIRECT_PRODUCT:
+        put_product(d, l, insn);
+        break;
+    case DIRECT_COPY:
+        put_address(d, l, source);
+        put(l, ", ");
+        put_address(d, l, source + 1);
+        put_list(d, l, source + 2, insn->sources - 2u);
         break;
     case DIRECT_PAIR:
         put_operand(d, l, at);

@@ -71,6 +71,7 @@ bool direct_leaf_of(LLVMTypeRef type, direct_leaf *out) {
         *out = (direct_leaf){.cls = DIRECT_FD, .bits = 64, .is_float = true};
         return true;
     case LLVMHalfTypeKind:
+    case LLVMBFloatTypeKind: /* only moved: direct.c refuses arithmetic */
         *out = (direct_leaf){.cls = DIRECT_RS, .bits = 16, .is_float = true};
         return true;
     case LLVMPointerTypeKind:
@@ -130,6 +131,7 @@ static direct_operand constant_real(LLVMValueRef value, const direct_leaf *leaf)
     LLVMBool lost;
     double number = LLVMConstRealGetDouble(value, &lost);
     int64_t bits = 0;
+    bool is_brain = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMBFloatTypeKind;
     if (leaf->cls == DIRECT_FD) {
         memcpy(&bits, &number, sizeof number);
     } else if (leaf->cls == DIRECT_F) {
@@ -137,6 +139,11 @@ static direct_operand constant_real(LLVMValueRef value, const direct_leaf *leaf)
         uint32_t half;
         memcpy(&half, &narrow, sizeof narrow);
         bits = half;
+    } else if (is_brain) { /* the upper half of a float */
+        float narrow = (float)number;
+        int32_t whole;
+        memcpy(&whole, &narrow, sizeof narrow);
+        bits = whole >> 16;
     } else {
         _Float16 narrow = (_Float16)number;
         uint16_t half;

@@ -276,6 +276,15 @@ static void test_refusals(void **state) {
                   "alloca");
     check_refused("float", "%r = call float @llvm.nvvm.add.rz.f(float %f, float %g)\n",
                   "declare float @llvm.nvvm.add.rz.f(float, float)\n", "a call");
+    check_refused("bfloat", "%j = fptrunc float %f to bfloat\n%r = fadd bfloat %j, %j\n", "",
+                  "arithmetic of bfloat");
+    check_refused("float",
+                  "%v = call {<2 x half>, <2 x half>, <2 x half>, <2 x half>} "
+                  "@llvm.nvvm.wmma.m16n16k16.load.c.row.stride.f16.p0(ptr %px, i32 16)\n"
+                  "%r = fadd float %f, %g\n",
+                  "declare {<2 x half>, <2 x half>, <2 x half>, <2 x half>} "
+                  "@llvm.nvvm.wmma.m16n16k16.load.c.row.stride.f16.p0(ptr, i32)\n",
+                  "a load of this matrix");
     check_refused("float", "%r = fdiv arcp float %f, 3.0\n", "", "by a constant");
     check_refused("float",
                   "%k = call float @llvm.nvvm.sqrt.approx.f(float %f)\n%j = fdiv float 1.0, %k\n"

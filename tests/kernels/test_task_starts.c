@@ -11,6 +11,7 @@ static void compare(const task_inputs *in, const task_start *start, const task_r
     uint64_t count = in->arguments[output].count;
     const void *got = vm_memory_host(run->memory, run->addresses[output]);
     double depth = 1, errors = 0, wanted = 0, scaled = 0;
+    double unit = ev_type_ulp(a->type, 1) / 2;
     ev_error err = {EV_OK, ""};
     OK_OR_FAIL(task_depth_of(in->t, in->c, &depth, &err));
     task_inputs_ask(in, output, 0, count, value, scale);
@@ -19,7 +20,7 @@ static void compare(const task_inputs *in, const task_start *start, const task_r
         assert_true(isfinite(error));
         errors += error * error;
         wanted += value[i] * value[i];
-        scaled = fmax(scaled, scale[i] > 0 ? error / (0x1p-24 * sqrt(depth) * scale[i]) : 0);
+        scaled = fmax(scaled, scale[i] > 0 ? error / (unit * sqrt(depth) * scale[i]) : 0);
     }
     double limit = in->t->tolerance.scaled_max;
     if (sqrt(errors) > in->t->tolerance.relative_l2 * sqrt(wanted) || (limit > 0 && scaled > limit))

@@ -2,7 +2,7 @@
  * arithmetic and comparisons. Sums, products and quotients are those of floats, rounded to
  * bfloat16: a float has more than twice the digits and two more, so this is the correct rounding
  * (Figueroa 1995). A fused multiply-add is the instruction fma.rn.bf16. What the header lacks (hexp
- * and its kin) is refused by its name. Needs sm_80. */
+ * and its kin) is refused by its name. The fused multiply-add needs sm_80. */
 #ifndef KERNELS_INCLUDE_CUDA_CUDA_BF16_H
 #define KERNELS_INCLUDE_CUDA_CUDA_BF16_H
 #include "evoke_cuda.h"
@@ -10,8 +10,16 @@
 #define EVOKE_BRAIN static __device__ __forceinline__
 #define EVOKE_MEMBER __device__ __forceinline__
 
+/* Rounds to the nearest, ties to even. */
 EVOKE_BRAIN unsigned short evoke_brain_bits(float x) {
+#if __CUDA_ARCH__ >= 800
     return __builtin_bit_cast(unsigned short, __nvvm_f2bf16_rn(x));
+#else
+    unsigned int bits = __float_as_uint(x);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) /* not a number */
+        return 0x7fff;
+    return (unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+#endif
 }
 
 struct __nv_bfloat16 {

@@ -218,11 +218,11 @@ static void what_no_task_has_is_refused(void **state) {
 /* A source that does not compile leaves no folder behind, and clang's words are shown. */
 static void clang_has_the_last_word(void **state) {
     (void)state;
-    cli_write("wrong.cu", "#include <mma.h>\n__global__ void k(float *x, int n) {\n"
+    cli_write("wrong.cu", "#include <cuda_fp8.h>\n__global__ void k(float *x, int n) {\n"
                           "    if (n > 0) x[threadIdx.x] = curand(n);\n}\n");
     ev_proc_result r = CLI_RUN("init", cli_path("wrong.cu"), "--out", cli_path("wrong"));
     assert_int_equal(r.exit_code, 2);
-    must_have(r.err.data, "<mma.h> is not supported");
+    must_have(r.err.data, "<cuda_fp8.h> is not supported");
     must_have(r.err.data, cli_path("wrong.cu:3:")); /* the user's file, not a copy */
     assert_null(strstr(r.err.data, ".new"));
     ev_proc_result_free(&r);
