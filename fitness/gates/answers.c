@@ -344,7 +344,8 @@ static void find_worst_of(const fit_case *c, size_t output, const left_behind *l
         double distance = is_written ? distance_of(o, limits, got, wanted[i], i) : (double)INFINITY;
         if (distance > *most) {
             *most = distance;
-            *out = (fitness_element){a->what->name, i, got, wanted[i], is_written};
+            *out = (fitness_element){a->what->name, i, got, wanted[i], is_written, 0, 0};
+            fit_ranks_place(c, a->count, out);
         }
     }
 }

@@ -267,7 +267,7 @@ static ev_status check_starts(check *c, const task *t, ev_error *err) {
     ev_str *ptx = calloc(t->start_count, sizeof *ptx);
     if (ptx == NULL)
         return ev_fail_memory(err, t->start_count * sizeof *ptx);
-    ev_status status = device_open(device_of(c), &st.device, err);
+    ev_status status = fitness_open_device(t, device_of(c), &st.device, err);
     if (status == EV_OK)
         status = build_starts(c, t, device_properties_of(st.device)->sm, ptx, err);
     if (status == EV_OK && !check_is_over(c))

@@ -70,7 +70,7 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
 
 static ev_status profile_start(cmd_context *c, task_profile *p, ev_error *err) {
     EV_TRY(choose(p, c->args, err));
-    EV_TRY(device_open(c->args->values[CLI_OPT_DEVICE], &p->device, err));
+    EV_TRY(fitness_open_device(p->t, c->args->values[CLI_OPT_DEVICE], &p->device, err));
     EV_TRY(variant_build_lined(p->t, p->start, device_properties_of(p->device)->sm, &p->ptx, err));
     EV_TRY(fitness_open(p->t, p->device, NULL, &p->fitness, err));
     candidate subject = {.ptx = ev_str_text(&p->ptx),

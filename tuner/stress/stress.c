@@ -275,7 +275,7 @@ static ev_status open_machine(stressing *s, ev_error *err) {
         return ev_fail_memory(err, sizeof *ignored);
     ev_status status = machine_of(s->subject->device, &machine, err);
     if (status == EV_OK)
-        status = device_open(machine, &s->device, err);
+        status = fitness_open_device(s->subject->t, machine, &s->device, err);
     if (status == EV_OK)
         status = fitness_open(s->subject->t, s->device, NULL, &s->fitness, err);
     if (status == EV_OK)
