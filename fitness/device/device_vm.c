@@ -312,6 +312,10 @@ static ev_status vm_run_side_by_side(device *const *devices, const device_kernel
         v->last = NULL;
         device_stores_end(&v->stores);
         all[i] = launch_of(kernels[i], &launches[i]);
+        if (kernels[i]->odd != NULL) {
+            all[i].module = kernels[i]->odd;
+            all[i].entry = kernels[i]->odd_entry;
+        }
         all[i].resident_blocks = resident_blocks(devices[i], kernels[i], &launches[i]);
         ranks[i] = (vm_rank){.memory = v->memory, .launch = &all[i]};
     }

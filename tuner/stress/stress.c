@@ -216,6 +216,8 @@ static ev_status add_failure(const stressing *s, json_t *row, ev_error *err) {
         return EV_OK;
     (void)json_object_set_new(row, "output", json_string(at->output));
     (void)json_object_set_new(row, "index", json_integer((json_int_t)at->index));
+    if (at->ranks > 0)
+        (void)json_object_set_new(row, "rank", json_integer((json_int_t)at->rank));
     (void)json_object_set_new(row, "got",
                               at->is_written ? number_json(at->got) : json_string("not written"));
     (void)json_object_set_new(row, "want", number_json(at->want));

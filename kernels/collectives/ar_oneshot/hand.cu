@@ -1,8 +1,9 @@
 /* All-reduce of several ranks in one step, by hand.
  *
  * As the textbook's, with four neighbours a thread by float4 and the loop over two, four or eight
- * ranks unrolled, so that the loads from all peers are under way together. The rank's own numbers
- * stay in registers. Elements behind the last group of four are added up one by one. */
+ * ranks unrolled, so that the loads from all peers are under way together. The peers' addresses are
+ * loaded before the wait, and the rank's own numbers stay in registers. Elements behind the last
+ * group of four are added up one by one. */
 #include "evoke_cuda.h"
 
 #ifndef BLOCK
@@ -11,60 +12,99 @@
 #define CHUNK 1024
 #define STEPS (CHUNK / 4 / BLOCK)
 
-static __device__ __forceinline__ void meet(unsigned *flags, unsigned *const *all_flags, int ranks,
-                                            int rank, unsigned epoch) {
+/* The flags of one pair of ranks at a chunk. */
+struct pair {
+    volatile unsigned *to, *from;
+};
+
+static __device__ __forceinline__ pair pair_of(unsigned *flags, unsigned *const *all_flags,
+                                               int ranks, int rank) {
+    pair p = {nullptr, nullptr};
+    int peer = threadIdx.x;
+    if (peer < ranks) {
+        p.to = all_flags[peer] + blockIdx.x * ranks + rank;
+        p.from = flags + blockIdx.x * ranks + peer;
+    }
+    return p;
+}
+
+static __device__ __forceinline__ void meet(const pair &p, int ranks, unsigned epoch) {
     __syncthreads();
     if (threadIdx.x < ranks) {
-        int peer = threadIdx.x;
         __threadfence_system();
-        *(volatile unsigned *)&all_flags[peer][blockIdx.x * ranks + rank] = epoch;
-        while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - epoch) < 0)
+        *p.to = epoch;
+        while ((int)(*p.from - epoch) < 0)
             ;
         __threadfence_system();
     }
     __syncthreads();
 }
 
-/* The sum of four neighbours over all ranks. RANKS is their number where it is known when
- * compiling, else 0. */
-template <int RANKS>
-static __device__ __forceinline__ float4 add_up(float *const *stages, size_t at, float4 own,
-                                                int ranks, int rank) {
-    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (RANKS) {
-        float4 all[RANKS ? RANKS : 1];
-#pragma unroll
-        for (int r = 0; r < RANKS; r++)
-            all[r] = r == rank ? own : *(const float4 *)(stages[r] + at);
-#pragma unroll
-        for (int r = 0; r < RANKS; r++) {
-            sum.x += all[r].x;
-            sum.y += all[r].y;
-            sum.z += all[r].z;
-            sum.w += all[r].w;
-        }
-    } else {
-#pragma unroll 1
-        for (int r = 0; r < ranks; r++) {
-            float4 t = r == rank ? own : *(const float4 *)(stages[r] + at);
-            sum.x += t.x;
-            sum.y += t.y;
-            sum.z += t.z;
-            sum.w += t.w;
-        }
-    }
-    return sum;
+static __device__ __forceinline__ void add(float4 &sum, const float4 &t) {
+    sum.x += t.x;
+    sum.y += t.y;
+    sum.z += t.z;
+    sum.w += t.w;
 }
 
+/* RANKS is the number of ranks. */
 template <int RANKS>
-static __device__ __forceinline__ void reduce(const float4 *own, float *__restrict__ output,
-                                              float *const *stages, size_t half, int begin,
-                                              int fours, int ranks, int rank) {
+static __device__ __forceinline__ void
+reduce(const float *__restrict__ input, float *__restrict__ output, float *stage,
+       float *const *__restrict__ stages, const pair &flags, size_t half, int begin, int fours,
+       int rank, unsigned epoch) {
+    const float *from[RANKS];
+    float4 own[STEPS];
+#pragma unroll
+    for (int r = 0; r < RANKS; r++)
+        from[r] = stages[r] + half;
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         int i = begin + (s * BLOCK + threadIdx.x) * 4;
-        if (i < fours)
-            *(float4 *)(output + i) = add_up<RANKS>(stages, half + i, own[s], ranks, rank);
+        own[s] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (i < fours) {
+            own[s] = __ldg((const float4 *)(input + i));
+            *(float4 *)(stage + half + i) = own[s];
+        }
+    }
+    meet(flags, RANKS, epoch);
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        int i = begin + (s * BLOCK + threadIdx.x) * 4;
+        if (i < fours) {
+            float4 all[RANKS];
+            float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll
+            for (int r = 0; r < RANKS; r++) {
+                all[r] = own[s];
+                if (r != rank)
+                    all[r] = *(const float4 *)(from[r] + i);
+            }
+#pragma unroll
+            for (int r = 0; r < RANKS; r++)
+                add(sum, all[r]);
+            *(float4 *)(output + i) = sum;
+        }
+    }
+}
+
+/* Elements [begin, end) of any number of ranks, one by one. */
+static __device__ __forceinline__ void reduce_any(const float *__restrict__ input,
+                                                  float *__restrict__ output, float *stage,
+                                                  float *const *__restrict__ stages,
+                                                  const pair &flags, size_t half, int begin,
+                                                  int end, int ranks, unsigned epoch) {
+#pragma unroll 1
+    for (int i = begin + threadIdx.x; i < end; i += BLOCK)
+        stage[half + i] = input[i];
+    meet(flags, ranks, epoch);
+#pragma unroll 1
+    for (int i = begin + threadIdx.x; i < end; i += BLOCK) {
+        float sum = 0.0f;
+#pragma unroll 1
+        for (int r = 0; r < ranks; r++)
+            sum += stages[r][half + i];
+        output[i] = sum;
     }
 }
 
@@ -76,37 +116,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const int begin = blockIdx.x * CHUNK;
     const int fours = n / 4 * 4;
     const size_t half = (size_t)(epoch & 1) * ((n + 3) / 4 * 4);
-    const int last = fours + threadIdx.x; /* of an odd end */
-    const bool has_last = begin <= fours && fours < begin + CHUNK && last < n;
+    const pair own = pair_of(flags, all_flags, ranks, rank);
 
-    float4 own[STEPS];
-#pragma unroll
-    for (int s = 0; s < STEPS; s++) {
-        int i = begin + (s * BLOCK + threadIdx.x) * 4;
-        if (i < fours) {
-            own[s] = *(const float4 *)(input + i);
-            *(float4 *)(stage + half + i) = own[s];
-        }
-    }
-    if (has_last)
-        stage[half + last] = input[last];
-
-    meet(flags, all_flags, ranks, rank, epoch);
-
-    if (ranks == 2)
-        reduce<2>(own, output, stages, half, begin, fours, ranks, rank);
+    /* A chunk with an odd end is small, or the last of many. */
+    if (begin + CHUNK > fours && fours < n)
+        reduce_any(input, output, stage, stages, own, half, begin, min(n, begin + CHUNK), ranks,
+                   epoch);
+    else if (ranks == 2)
+        reduce<2>(input, output, stage, stages, own, half, begin, fours, rank, epoch);
     else if (ranks == 4)
-        reduce<4>(own, output, stages, half, begin, fours, ranks, rank);
+        reduce<4>(input, output, stage, stages, own, half, begin, fours, rank, epoch);
     else if (ranks == 8)
-        reduce<8>(own, output, stages, half, begin, fours, ranks, rank);
+        reduce<8>(input, output, stage, stages, own, half, begin, fours, rank, epoch);
     else
-        reduce<0>(own, output, stages, half, begin, fours, ranks, rank);
-
-    if (has_last) {
-        float sum = 0.0f;
-#pragma unroll 1
-        for (int r = 0; r < ranks; r++)
-            sum += stages[r][half + last];
-        output[last] = sum;
-    }
+        reduce_any(input, output, stage, stages, own, half, begin, min(n, begin + CHUNK), ranks,
+                   epoch);
 }
