@@ -43,7 +43,7 @@ int oracle_ar_oneshot(evoke_oracle_call *call) {
         else if (is_stage)
             stage_of(&s, call->first + k, call, k);
         else
-            call->value[k] = (double)s.epoch;
+            call->value[k] = call->scale[k] = (double)s.epoch;
     }
     return 0;
 }

@@ -9,7 +9,7 @@ static void compare(const task_inputs *in, const task_start *start, const task_r
                     size_t output, double *value, double *scale) {
     const task_argument *a = &in->t->arguments[output];
     uint64_t count = in->arguments[output].count;
-    const void *got = vm_memory_host(run->memory, run->addresses[output]);
+    void *got = task_run_output(in, run, output);
     double depth = 1, errors = 0, wanted = 0, scaled = 0;
     ev_error err = {EV_OK, ""};
     OK_OR_FAIL(task_depth_of(in->t, in->c, &depth, &err));
@@ -21,6 +21,7 @@ static void compare(const task_inputs *in, const task_start *start, const task_r
         wanted += value[i] * value[i];
         scaled = fmax(scaled, scale[i] > 0 ? error / (0x1p-24 * sqrt(depth) * scale[i]) : 0);
     }
+    free(got);
     double limit = in->t->tolerance.scaled_max;
     if (sqrt(errors) > in->t->tolerance.relative_l2 * sqrt(wanted) || (limit > 0 && scaled > limit))
         fail_msg("%s, %s, %s, %s: relative error %g, scaled %g", in->t->name, start->name,

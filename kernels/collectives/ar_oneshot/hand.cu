@@ -30,7 +30,7 @@ static __device__ __forceinline__ pair pair_of(unsigned *flags, unsigned *const 
 
 static __device__ __forceinline__ void meet(const pair &p, int ranks, unsigned epoch) {
     __syncthreads();
-    if (threadIdx.x < ranks) {
+    if ((int)threadIdx.x < ranks) {
         __threadfence_system();
         *p.to = epoch;
         while ((int)(*p.from - epoch) < 0)

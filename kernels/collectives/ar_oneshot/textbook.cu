@@ -26,8 +26,8 @@ extern "C" __global__ void ar_oneshot(const float *__restrict__ input, float *__
         stage[half + i] = input[i];
 
     __syncthreads();
-    if (threadIdx.x < ranks) {
-        int peer = threadIdx.x;
+    int peer = threadIdx.x;
+    if (peer < ranks) {
         __threadfence_system();
         *(volatile unsigned *)&all_flags[peer][blockIdx.x * ranks + rank] = epoch;
         while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - epoch) < 0)
