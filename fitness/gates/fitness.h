@@ -117,6 +117,10 @@ typedef struct candidate {
 ev_status fitness_open_device(const task *t, const char *id, device **out,
                               ev_error *err) EV_CHECKED;
 
+/* Check number `index` that the gates do not apply to the task, and why not, in words; NULL: there
+ * are no more. */
+const char *fitness_not_applied(const task *t, size_t index);
+
 /* Borrows `d`, for its exclusive use, until fitness_close. EV_BAD: a case does not fit in the
  * device's memory (names case, bytes and cure). */
 ev_status fitness_open(const task *t, device *d, const fitness_options *options, fitness **out,

@@ -18,6 +18,16 @@ ev_status fitness_open_device(const task *t, const char *id, device **out, ev_er
                             : device_open(id, out, err);
 }
 
+const char *fitness_not_applied(const task *t, size_t index) {
+    static const char *const texts[] = {
+        "samples of blocks, because flags tie the blocks of all ranks together: all blocks run",
+        "two launches in a row, because buffers are fresh: the oracle sees what a launch leaves",
+        "measured times, because cuda:N times one GPU: times are modelled, links included",
+    };
+    bool has = t->ranks != NULL && index < sizeof texts / sizeof texts[0];
+    return has ? texts[index] : NULL;
+}
+
 ev_status fit_ranks_begin(const fitness *f, fit_case *c, ev_error *err) {
     uint32_t most = device_group_count(f->d);
     EV_TRY(task_ranks_of(f->t, c->at, &c->ranks, err));

@@ -117,6 +117,17 @@ static void test_right(void **state) {
     json_decref(rows);
 }
 
+/* What the gates leave out is told, with the reason. */
+static void test_not_applied(void **state) {
+    (void)state;
+    ev_proc_result r = CLI_RUN("check", cli_path("sum.json"));
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.err), "not applied: samples of blocks, because flags"));
+    assert_non_null(strstr(ev_str_text(&r.err), "not applied: two launches in a row, because"));
+    assert_non_null(strstr(ev_str_text(&r.err), "not applied: measured times, because"));
+    ev_proc_result_free(&r);
+}
+
 /* A start with `old` changed to `new` fails, and the reason of a case has all words. */
 static void must_fail(const char *old, const char *new, const char *first, const char *second) {
     cli_copy_changed("sum.cu", "other.cu", old, new);
@@ -225,12 +236,12 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right),         cmocka_unit_test(test_no_wait),
-        cmocka_unit_test(test_narrow_fence),  cmocka_unit_test(test_no_fence_behind),
-        cmocka_unit_test(test_own_first),     cmocka_unit_test(test_deadlock),
-        cmocka_unit_test(test_one_half),      cmocka_unit_test(test_outside),
-        cmocka_unit_test(test_one_rank_idle), cmocka_unit_test(test_tuned_twice),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_right),           cmocka_unit_test(test_not_applied),
+        cmocka_unit_test(test_no_wait),         cmocka_unit_test(test_narrow_fence),
+        cmocka_unit_test(test_no_fence_behind), cmocka_unit_test(test_own_first),
+        cmocka_unit_test(test_deadlock),        cmocka_unit_test(test_one_half),
+        cmocka_unit_test(test_outside),         cmocka_unit_test(test_one_rank_idle),
+        cmocka_unit_test(test_tuned_twice),     cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);
 }
