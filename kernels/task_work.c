@@ -96,7 +96,8 @@ static ev_status bytes_once(const task *t, const task_case *c, double *out, ev_e
         if (a->kind == TASK_SCALAR)
             continue;
         EV_TRY(task_argument_count_of(t, a, c, &count, err));
-        double bytes = (double)(count / ranks) * (double)ev_type_bytes(a->type);
+        uint64_t own = count / ranks;
+        double bytes = (double)own * (double)ev_type_bytes(a->type);
         *out += a->kind == TASK_INOUT ? 2 * bytes : bytes;
     }
     return EV_OK;

@@ -12,7 +12,7 @@
 
 #include "tests/ok.h"
 
-#define PART 64u /* elements of a rank */
+#define PART ((size_t)64) /* elements of a rank */
 
 static ev_error err;
 
