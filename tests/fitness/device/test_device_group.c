@@ -45,7 +45,7 @@ static void open_rig(rig *r, uint32_t ranks) {
     *r = (rig){.launch = {.grid = {1, 1, 1}, .block = {PART, 1, 1}, .checks = VM_CHECK_ALL}};
     uint32_t values[3 * PART];
     uint64_t bytes = (uint64_t)ranks * PART * 4;
-    for (uint32_t i = 0; i < 3 * PART; i++)
+    for (uint32_t i = 0; i < (uint32_t)(3 * PART); i++)
         values[i] = i * 7;
     OK(device_open_group("vm:h200", 3, &r->d, &err));
     assert_int_equal(device_group_count(r->d), 3);
@@ -85,7 +85,7 @@ static void test_parts(void **state) {
         assert_true(out.ok);
         assert_int_equal(out.counters.blocks, ranks);
         OK(device_read(r.d, r.out, 0, got, (uint64_t)ranks * PART * 4, &err));
-        for (uint32_t i = 0; i < ranks * PART; i++)
+        for (size_t i = 0; i < ranks * PART; i++)
             assert_int_equal(got[i], i * 7 + i / PART);
         OK(device_written(r.d, r.out, 4, 3, ranks * PART - 5, written, &many, &err));
         assert_int_equal(many, ranks * PART - 5);
