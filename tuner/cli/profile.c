@@ -43,7 +43,10 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
     EV_TRY(fitness_profile(p->fitness, subject, p->at, &data, err));
     device_kernel *kernel = NULL; /* for the text of its lines */
     case_floor floor = {0};
+    uint32_t ranks = 1;
     ev_status status = fitness_floor(p->fitness, p->at, &floor, err);
+    if (status == EV_OK)
+        status = task_ranks_of(p->t, p->at, &ranks, err);
     if (status == EV_OK)
         status = device_load(p->device, subject->ptx, subject->ptx_bytes,
                              launch_plan_entry(subject->plan), &kernel, err);
@@ -54,6 +57,7 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
                          .module = device_kernel_module(kernel),
                          .path = "PTX",
                          .launch = data.launch,
+                         .ranks = p->t->ranks != NULL ? ranks : 0,
                          .outcome = &data.outcome,
                          .timing = &data.timing,
                          .grid = &data.grid,

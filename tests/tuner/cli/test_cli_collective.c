@@ -128,6 +128,16 @@ static void test_not_applied(void **state) {
     ev_proc_result_free(&r);
 }
 
+/* A profile says how many ranks there are, and its time is a modelled one. */
+static void test_profiled(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("profile", cli_path("sum.json"), "--json"), 0);
+    assert_int_equal(json_integer_value(json_object_get(json, "ranks")), 4);
+    assert_string_equal(text_of(json, "time_kind"), "modelled");
+    assert_true(json_number_value(json_object_get(json, "ns")) > 3000);
+    json_decref(json);
+}
+
 /* A start with `old` changed to `new` fails, and the reason of a case has all words. */
 static void must_fail(const char *old, const char *new, const char *first, const char *second) {
     cli_copy_changed("sum.cu", "other.cu", old, new);
@@ -236,12 +246,13 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right),           cmocka_unit_test(test_not_applied),
-        cmocka_unit_test(test_no_wait),         cmocka_unit_test(test_narrow_fence),
-        cmocka_unit_test(test_no_fence_behind), cmocka_unit_test(test_own_first),
-        cmocka_unit_test(test_deadlock),        cmocka_unit_test(test_one_half),
-        cmocka_unit_test(test_outside),         cmocka_unit_test(test_one_rank_idle),
-        cmocka_unit_test(test_tuned_twice),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_right),         cmocka_unit_test(test_not_applied),
+        cmocka_unit_test(test_profiled),      cmocka_unit_test(test_no_wait),
+        cmocka_unit_test(test_narrow_fence),  cmocka_unit_test(test_no_fence_behind),
+        cmocka_unit_test(test_own_first),     cmocka_unit_test(test_deadlock),
+        cmocka_unit_test(test_one_half),      cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_one_rank_idle), cmocka_unit_test(test_tuned_twice),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);
 }
