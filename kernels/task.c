@@ -70,7 +70,7 @@ static ev_status scope_of(const task *t, const task_case *c, const task_argument
         scope_add(room, c->shape[i].name, c->shape[i].value);
     for (size_t i = 0; i < t->argument_count && &t->arguments[i] != end; i++) {
         const task_argument *a = &t->arguments[i];
-        if (a->kind != TASK_SCALAR || expr_scope_find(&room->scope, a->name) != NULL)
+        if (a->kind != TASK_SCALAR || a->is_rank || expr_scope_find(&room->scope, a->name) != NULL)
             continue;
         expr_value value;
         ev_status status = expr_eval(a->value, &room->scope, &value, err);
@@ -93,12 +93,14 @@ ev_status task_argument_count_of(const task *t, const task_argument *argument, c
     assert(argument->kind != TASK_SCALAR);
     task_scope room;
     int64_t count = 0;
+    uint32_t ranks = 1;
+    EV_TRY(task_ranks_of(t, c, &ranks, err));
     ev_status status = scope_of(t, c, NULL, &room, err);
     if (status == EV_OK)
         status = expr_eval_whole(argument->count, &room.scope, 1, MAX_ELEMENTS, &count, err);
     if (status != EV_OK)
         return ev_wrap(err, status, "case %s, length of %s", c->name, argument->name);
-    *out = (uint64_t)count;
+    *out = (uint64_t)count * ranks;
     return EV_OK;
 }
 

@@ -25,6 +25,10 @@
 #define TASK_ALIGN 16u
 #define TASK_ALIGN_MOST 256u /* what cudaMalloc gives */
 
+/* Ranks of a task that has any. */
+#define TASK_RANKS_LEAST 2
+#define TASK_RANKS_MOST 8
+
 typedef enum task_argument_kind { TASK_IN, TASK_OUT, TASK_INOUT, TASK_SCALAR } task_argument_kind;
 
 /* The values that every caller keeps an input within, as task.json says under "domain". */
@@ -63,6 +67,10 @@ typedef struct task_argument {
     uint32_t parameter_bytes; /* fields: bytes of the whole struct */
     const char *row, *stride; /* out, inout, of "pitch": expressions for the elements of a row, and
                                  for the elements from row to row; NULL: no padding */
+    /* ---- of a task with ranks */
+    bool is_rank;         /* a scalar: the number of the rank */
+    const char *peers_of; /* an input: the addresses of this argument at each rank; NULL: data */
+    bool by_rank;         /* out, inout: right where it differs from rank to rank */
 } task_argument;
 
 /* Other data for one input in one case, such as zeros or subnormal numbers. */
@@ -155,6 +163,7 @@ typedef enum task_unit {
 typedef struct task_work {
     const char *doc;                         /* how it is derived */
     const char *bytes;                       /* to and from DRAM; NULL: no work is declared */
+    const char *link_bytes;                  /* over a rank's links, one way; NULL: none */
     const char *operations[TASK_UNIT_COUNT]; /* NULL: none of this unit */
 } task_work;
 
@@ -177,8 +186,9 @@ typedef struct task {
     /* __constant__ and __device__ variables that the host fills before each launch, of kind IN */
     const task_argument *symbols;
     size_t symbol_count;
-    bool says_alias;  /* "alias" is there */
-    uint64_t aliased; /* arguments of which callers may pass one buffer twice: a bit each */
+    const char *ranks; /* of one launch, an expression; NULL: the task has no ranks */
+    bool says_alias;   /* "alias" is there */
+    uint64_t aliased;  /* arguments of which callers may pass one buffer twice: a bit each */
     const task_start *starts;
     size_t start_count;
     const task_case *cases;
@@ -223,7 +233,17 @@ const task_case *task_find_case(const task *t, const char *name);   /* NULL: non
 ev_status task_launch_of(const task *t, const task_start *start, const launch_plan *plan,
                          const expr_name *macros, size_t macro_count, const task_case *c,
                          launch_geometry *out, ev_error *err) EV_CHECKED;
-/* Elements of a buffer argument at a case. */
+/* Ranks of a launch at a case; 1: the task has no ranks. EV_BAD: fewer than TASK_RANKS_LEAST, or
+ * more than TASK_RANKS_MOST. */
+ev_status task_ranks_of(const task *t, const task_case *c, uint32_t *out, ev_error *err) EV_CHECKED;
+/* The most ranks of any case; 1: the task has none. */
+uint32_t task_ranks_most(const task *t);
+/* EV_BAD if the task has ranks, of which `what` knows nothing; the message ends in `cure`. */
+ev_status task_refuse_ranks(const task *t, const char *what, const char *cure,
+                            ev_error *err) EV_CHECKED;
+/* The buffer whose addresses a table has (task_argument.peers_of). */
+const task_argument *task_ranks_peers_of(const task *t, const task_argument *table);
+/* Elements of a buffer argument at a case: of all ranks together, one rank's behind the other's. */
 ev_status task_argument_count_of(const task *t, const task_argument *argument, const task_case *c,
                                  uint64_t *out, ev_error *err) EV_CHECKED;
 /* Elements of a row of an out or inout argument, and from row to row; the rest is padding, which no
@@ -278,6 +298,7 @@ ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error
 typedef struct task_amounts {
     bool is_declared; /* false: the task declares no work, and all else is 0 */
     double bytes;
+    double link_bytes;
     double operations[TASK_UNIT_COUNT];
 } task_amounts;
 

@@ -10,8 +10,12 @@ static const char *type_at(size_t i) {
     return ev_type_name((ev_type)i);
 }
 
+static const char *const OTHER_KINDS[] = {"struct", "rank", "peers"};
+#define KIND_COUNT (TASK_SCALAR + 1 + sizeof OTHER_KINDS / sizeof OTHER_KINDS[0])
+
 static const char *kind_at(size_t i) {
-    return i <= TASK_SCALAR ? task_argument_kind_name((task_argument_kind)i) : "struct";
+    return i <= TASK_SCALAR ? task_argument_kind_name((task_argument_kind)i)
+                            : OTHER_KINDS[i - TASK_SCALAR - 1];
 }
 
 /* The keys of an argument by its kind: required, allowed, or refused. */
@@ -110,6 +114,9 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     EV_TRY(check_argument_key(l, value, where, a, "zero_where", false, a->kind == TASK_OUT));
     EV_TRY(check_argument_key(l, value, where, a, "align", false, !scalar));
     EV_TRY(check_argument_key(l, value, where, a, "domain", false, a->kind != TASK_OUT));
+    EV_TRY(check_argument_key(l, value, where, a, "by_rank", false,
+                              a->kind == TASK_OUT || a->kind == TASK_INOUT));
+    a->by_rank = json_is_true(json_object_get(value, "by_rank"));
     EV_TRY(read_domain(l, value, where, a));
     EV_TRY(read_pitch(l, value, where, a));
     EV_TRY(read_align(l, value, where, a));
@@ -132,13 +139,15 @@ static ev_status read_argument(loader *l, const json_t *value, const char *where
                                task_argument *a) {
     char at[TASK_MAX_WHERE];
     size_t index = 0;
+    if (task_ranks_has_kind(value))
+        return task_ranks_read_argument(l, value, where, a);
     EV_TRY(task_check_keys(l, value, where, &TASK_TABLE_ARGUMENT));
     a->name = task_keep(l, ev_json_text(value, "name", ""));
     a->doc = task_keep(l, ev_json_text(value, "doc", ""));
     (void)snprintf(at, sizeof at, "%s.name", where);
     EV_TRY(task_check_name(l, a->name, at));
     (void)snprintf(at, sizeof at, "%s.kind", where);
-    EV_TRY(task_find_name(l, "kind", ev_json_text(value, "kind", ""), at, TASK_SCALAR + 2, kind_at,
+    EV_TRY(task_find_name(l, "kind", ev_json_text(value, "kind", ""), at, KIND_COUNT, kind_at,
                           &index));
     a->kind = (task_argument_kind)index;
     (void)snprintf(at, sizeof at, "%s.type", where);

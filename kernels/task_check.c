@@ -250,6 +250,7 @@ static ev_status check_outputs(const task *t, const ev_json *doc, ev_error *err)
 
 ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) {
     EV_TRY(check_outputs(t, doc, err));
+    EV_TRY(task_ranks_check(t, doc, err));
     EV_TRY(check_baseline(t, doc, err));
     EV_TRY(check_uses(t, doc, err));
     EV_TRY(check_macro_names(t, doc, err));

@@ -259,7 +259,7 @@ bool task_scalar_is_free(const task *t, const task_argument *scalar) {
     const expr_names own = {&name, 1};
     ev_error ignored;
     assert(scalar->kind == TASK_SCALAR);
-    if (expr_check(scalar->value, &own, &constant, &ignored) != EV_OK ||
+    if (scalar->is_rank || expr_check(scalar->value, &own, &constant, &ignored) != EV_OK ||
         mentions(t->tolerance.depth, name))
         return false;
     for (size_t i = 0; i < t->argument_count + t->symbol_count; i++) {

@@ -402,7 +402,8 @@ static ev_status read_shape(loader *l, const json_t *value, const char *where, t
 static ev_status find_input(loader *l, const char *name, const char *where, size_t *out) {
     for (size_t i = 0; i < l->t->argument_count + l->t->symbol_count; i++) {
         const task_argument *a = &l->t->arguments[i];
-        if (strcmp(a->name, name) == 0 && (a->kind == TASK_IN || a->kind == TASK_INOUT)) {
+        bool is_input = a->peers_of == NULL && (a->kind == TASK_IN || a->kind == TASK_INOUT);
+        if (is_input && strcmp(a->name, name) == 0) {
             *out = i;
             return EV_OK;
         }
@@ -568,6 +569,7 @@ static ev_status read_head(loader *l, const char *path) {
 ev_status task_read_all(task_box *box, const char *path, const ev_json *doc, ev_error *err) {
     loader l = {doc, box->arena, &box->public, err};
     EV_TRY(read_head(&l, path));
+    EV_TRY(task_ranks_read(&l));
     EV_TRY(task_read_inputs(&l));
     EV_TRY(read_starts(&l));
     EV_TRY(read_cases(&l));

@@ -54,6 +54,13 @@ ev_status task_read_inputs(task_loader *l) EV_CHECKED;
 /* Reads an expression, given as text or as a number. */
 ev_status task_read_expression(task_loader *l, const json_t *value, const char *where,
                                const char **out) EV_CHECKED;
+/* Reads "ranks"; before the arguments (task_ranks.c). */
+ev_status task_ranks_read(task_loader *l) EV_CHECKED;
+/* Whether an argument is of kind rank or peers, and reads one. */
+bool task_ranks_has_kind(const json_t *value);
+ev_status task_ranks_read_argument(task_loader *l, const json_t *value, const char *where,
+                                   task_argument *a) EV_CHECKED;
+ev_status task_ranks_check(const task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
 /* Reads "work". */
 ev_status task_work_read(task_loader *l) EV_CHECKED;
 
@@ -113,6 +120,6 @@ struct task_table {
 
 extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_STRUCT, TASK_TABLE_SYMBOL,
     TASK_TABLE_START, TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_INPUTS, TASK_TABLE_TOLERANCE,
-    TASK_TABLE_DOMAIN, TASK_TABLE_PITCH, TASK_TABLE_WORK;
+    TASK_TABLE_DOMAIN, TASK_TABLE_PITCH, TASK_TABLE_WORK, TASK_TABLE_RANK, TASK_TABLE_PEERS;
 
 #endif

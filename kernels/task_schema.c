@@ -8,6 +8,10 @@ static const ev_json_key TASK_KEYS[] = {
     {"family", EV_JSON_STRING, true, "the kernel family it belongs to"},
     {"doc", EV_JSON_STRING, true, "what it computes, in a sentence"},
     {"arguments", EV_JSON_ARRAY, true, "the kernel's arguments, in its order"},
+    {"ranks", EV_JSON_ANY, false,
+     "GPUs that one launch runs on, 2 to 8, an expression of the shape's names; when absent, one "
+     "GPU. With it, counts are of one rank, each rank has its own buffers and the same launch, and "
+     "generators and oracles see the ranks' parts of a buffer one behind the other"},
     {"symbols", EV_JSON_ARRAY, false,
      "variables in constant or global memory (__constant__, __device__) that the host fills before "
      "a "
@@ -29,7 +33,8 @@ static const ev_json_key TASK_KEYS[] = {
 
 static const ev_json_key ARGUMENT_KEYS[] = {
     {"name", EV_JSON_STRING, true, "its name; a scalar's is known to later expressions"},
-    {"kind", EV_JSON_STRING, true, "in, out, inout (buffers), scalar, or struct (see below)"},
+    {"kind", EV_JSON_STRING, true,
+     "in, out, inout (buffers), scalar, or struct, rank, peers (see below)"},
     {"type", EV_JSON_STRING, true, "element type: u8 s8 u16 s16 u32 s32 u64 s64 f16 bf16 f32 f64"},
     {"doc", EV_JSON_STRING, false, "what it is"},
     {"count", EV_JSON_ANY, false, "buffers: number of elements, an expression"},
@@ -54,6 +59,10 @@ static const ev_json_key ARGUMENT_KEYS[] = {
      "them"},
     {"pitch", EV_JSON_OBJECT, false,
      "out and inout: rows with padding behind them, which no kernel writes"},
+    {"by_rank", EV_JSON_BOOL, false,
+     "out and inout, of a task with ranks: the contents differ by rank; when absent, they must "
+     "agree "
+     "bit for bit on all ranks"},
     {"offset", EV_JSON_INTEGER, false,
      "fields of a struct: bytes from its begin, at or behind the end of the field before; when "
      "absent, as C places it"},
@@ -74,6 +83,26 @@ static const ev_json_key PITCH_KEYS[] = {
     {"row", EV_JSON_ANY, true, "elements of a row, an expression"},
     {"stride", EV_JSON_ANY, true,
      "elements from the begin of a row to that of the next, an expression"},
+};
+
+#define FIELD_OFFSET                                                                               \
+    {"offset", EV_JSON_INTEGER, false,                                                             \
+     "fields of a struct: bytes from its begin; when absent, as C places it"}
+
+static const ev_json_key RANK_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "its name; expressions do not know it"},
+    {"kind", EV_JSON_STRING, true, "rank"},
+    {"type", EV_JSON_STRING, true, "u32 s32 u64 s64"},
+    {"doc", EV_JSON_STRING, false, "what it is"},
+    FIELD_OFFSET,
+};
+
+static const ev_json_key PEERS_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "its name"},
+    {"kind", EV_JSON_STRING, true, "peers"},
+    {"of", EV_JSON_STRING, true, "a buffer among the arguments"},
+    {"doc", EV_JSON_STRING, false, "what it is"},
+    FIELD_OFFSET,
 };
 
 static const ev_json_key DOMAIN_KEYS[] = {
@@ -182,7 +211,10 @@ static const ev_json_key WORK_KEYS[] = {
     {"doc", EV_JSON_STRING, false, "how it is derived"},
     {"bytes", EV_JSON_ANY, true,
      "bytes that must come from DRAM or go there, an expression: each input that is needed once, "
-     "each output once"},
+     "each output once; of a task with ranks, those of one rank"},
+    {"link_bytes", EV_JSON_ANY, false,
+     "of a task with ranks: bytes that must cross the links of one rank, in the direction that has "
+     "more of them, an expression; 0"},
 #define UNIT(id, key, peak, words) {key, EV_JSON_ANY, false, words "; an expression; 0"},
 #include "kernels/units.def"
 #undef UNIT
@@ -196,6 +228,10 @@ TABLE(TASK, "The task", "The document is one object.");
 TABLE(ARGUMENT, "arguments[]", "");
 TABLE(STRUCT, "arguments[] of kind struct",
       "A struct that the kernel takes by value. Its fields are arguments of their own.");
+TABLE(RANK, "arguments[] of kind rank",
+      "Of a task with ranks: a scalar with the number of the rank, from 0.");
+TABLE(PEERS, "arguments[] of kind peers",
+      "Of a task with ranks: a table in memory with the address of a buffer at each rank.");
 TABLE(DOMAIN, "arguments[].domain", "Absent: any value, and NaN and infinities of floats.");
 TABLE(PITCH, "arguments[].pitch", "");
 TABLE(SYMBOL, "symbols[]", "");
@@ -269,9 +305,10 @@ static void print_shapes(ev_str *out) {
 
 void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
-        &TASK_TABLE_TASK,  &TASK_TABLE_ARGUMENT, &TASK_TABLE_STRUCT,    &TASK_TABLE_DOMAIN,
-        &TASK_TABLE_PITCH, &TASK_TABLE_SYMBOL,   &TASK_TABLE_START,     &TASK_TABLE_MACRO,
-        &TASK_TABLE_CASE,  &TASK_TABLE_INPUTS,   &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
+        &TASK_TABLE_TASK,      &TASK_TABLE_ARGUMENT, &TASK_TABLE_STRUCT, &TASK_TABLE_RANK,
+        &TASK_TABLE_PEERS,     &TASK_TABLE_DOMAIN,   &TASK_TABLE_PITCH,  &TASK_TABLE_SYMBOL,
+        &TASK_TABLE_START,     &TASK_TABLE_MACRO,    &TASK_TABLE_CASE,   &TASK_TABLE_INPUTS,
+        &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

@@ -36,6 +36,12 @@ ev_status task_work_read(task_loader *l) {
     EV_TRY(ev_json_check(l->doc, value, "work", table->keys, table->count, l->err));
     to->doc = ev_arena_strdup(l->arena, ev_json_text(value, "doc", ""));
     EV_TRY(task_read_expression(l, json_object_get(value, "bytes"), "work.bytes", &to->bytes));
+    const json_t *over = json_object_get(value, "link_bytes");
+    if (over != NULL && l->t->ranks == NULL)
+        return ev_json_fail(l->doc, "work.link_bytes", l->err,
+                            "a task without \"ranks\" has no links; leave it out");
+    if (over != NULL)
+        EV_TRY(task_read_expression(l, over, "work.link_bytes", &to->link_bytes));
     for (int unit = 0; unit < TASK_UNIT_COUNT; unit++) {
         const json_t *given = json_object_get(value, UNIT_KEYS[unit]);
         (void)snprintf(at, sizeof at, "work.%s", UNIT_KEYS[unit]);
@@ -67,6 +73,8 @@ ev_status task_work_of(const task *t, const task_case *c, task_amounts *out, ev_
     if (!out->is_declared)
         return EV_OK;
     EV_TRY(amount_of(t, t->work.bytes, "bytes", c, &out->bytes, err));
+    if (t->work.link_bytes != NULL)
+        EV_TRY(amount_of(t, t->work.link_bytes, "link_bytes", c, &out->link_bytes, err));
     for (int unit = 0; unit < TASK_UNIT_COUNT; unit++) {
         if (t->work.operations[unit] != NULL)
             EV_TRY(amount_of(t, t->work.operations[unit], UNIT_KEYS[unit], c,
@@ -77,16 +85,19 @@ ev_status task_work_of(const task *t, const task_case *c, task_amounts *out, ev_
 
 /* ---- checks ---- */
 
-/* The bytes of reading each input and writing each output once. */
+/* The bytes of reading each input and writing each output once, on one rank. */
 static ev_status bytes_once(const task *t, const task_case *c, double *out, ev_error *err) {
+    uint32_t ranks = 1;
     *out = 0;
+    EV_TRY(task_ranks_of(t, c, &ranks, err));
     for (size_t i = 0; i < t->argument_count + t->symbol_count; i++) {
         const task_argument *a = &t->arguments[i];
         uint64_t count = 0;
         if (a->kind == TASK_SCALAR)
             continue;
         EV_TRY(task_argument_count_of(t, a, c, &count, err));
-        double bytes = (double)count * (double)ev_type_bytes(a->type);
+        uint64_t own = count / ranks;
+        double bytes = (double)own * (double)ev_type_bytes(a->type);
         *out += a->kind == TASK_INOUT ? 2 * bytes : bytes;
     }
     return EV_OK;

@@ -143,10 +143,12 @@ typedef struct device_launch {
     uint32_t block[3];
     uint32_t dynamic_shared;
     const void *params;
-    uint64_t fuel;          /* thread instructions; 0: the device's default */
-    vm_checks checks;       /* on the VM */
-    vm_approx approx;       /* on the VM */
-    uint64_t schedule_seed; /* on the VM */
+    const void *const *rank_params; /* of a group (device_group.h): the parameters of each rank */
+    uint32_t ranks;                 /* of a group; 0 on other devices */
+    uint64_t fuel;                  /* thread instructions; 0: the device's default */
+    vm_checks checks;               /* on the VM */
+    vm_approx approx;               /* on the VM */
+    uint64_t schedule_seed;         /* on the VM */
     uint32_t jobs;          /* on the VM, not when timed: threads that share the blocks; 0: one */
     const uint32_t *sample; /* on the VM: blocks to run; NULL: all */
     size_t sample_count;

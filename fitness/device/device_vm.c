@@ -312,6 +312,11 @@ static ev_status vm_run_side_by_side(device *const *devices, const device_kernel
         v->last = NULL;
         device_stores_end(&v->stores);
         all[i] = launch_of(kernels[i], &launches[i]);
+        if (kernels[i]->odd != NULL) {
+            all[i].module = kernels[i]->odd;
+            all[i].entry = kernels[i]->odd_entry;
+        }
+        all[i].resident_blocks = resident_blocks(devices[i], kernels[i], &launches[i]);
         ranks[i] = (vm_rank){.memory = v->memory, .launch = &all[i]};
     }
     if (status == EV_OK)
@@ -412,6 +417,7 @@ static ev_status listen_to_ranks(device *const *devices, const device_kernel *co
         model_ranks ranks = {.memory = memory, .count = count, .self = i, .reach = reach};
         EV_TRY(listen(v, kernels[i], &launches[i], &runs[i].launch, err));
         EV_TRY(model_set_ranks(v->last, &ranks, err));
+        runs[i].launch.resident_blocks = resident_blocks(devices[i], kernels[i], &launches[i]);
         runs[i].model = v->last;
     }
     return EV_OK;

@@ -1,5 +1,6 @@
 /* Answers: asks the oracle for each answer once, and compares the outputs of a launch with the
  * answers. */
+#include "fitness/device/device_group.h"
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/hash.h"
@@ -192,6 +193,12 @@ static ev_status read_output(fitness *f, const fit_argument *a, const void **got
     return EV_OK;
 }
 
+/* Whether the device knows which elements were written; one without shadow memory shows that by
+ * their contents. */
+static bool has_shadow(const fitness *f, const fit_argument *a) {
+    return device_group_count(f->d) > 0 || device_host(f->d, a->buffer) != NULL;
+}
+
 static bool is_padding(const fit_argument *a, uint64_t element) {
     return a->stride > 0 && element % a->stride >= a->row;
 }
@@ -202,11 +209,11 @@ static ev_status mark_inout(fitness *f, const fit_argument *a, uint8_t *written,
     size_t size = ev_type_bytes(a->what->type);
     const char *got = NULL;
     void *owned = NULL;
-    bool has_shadow = device_host(f->d, a->buffer) != NULL;
+    bool shadow = has_shadow(f, a);
     EV_TRY(read_output(f, a, (const void **)&got, &owned, err));
     for (uint64_t i = 0; i < a->count; i++) {
         bool is_same = memcmp(got + i * size, (const char *)a->before + i * size, size) == 0;
-        if (!is_padding(a, i) || !has_shadow)
+        if (!is_padding(a, i) || !shadow)
             written[i] = !is_padding(a, i) || !is_same;
     }
     free(owned);
@@ -344,7 +351,8 @@ static void find_worst_of(const fit_case *c, size_t output, const left_behind *l
         double distance = is_written ? distance_of(o, limits, got, wanted[i], i) : (double)INFINITY;
         if (distance > *most) {
             *most = distance;
-            *out = (fitness_element){a->what->name, i, got, wanted[i], is_written};
+            *out = (fitness_element){a->what->name, i, got, wanted[i], is_written, 0, 0};
+            fit_ranks_place(c, a->count, out);
         }
     }
 }
@@ -598,7 +606,7 @@ static ev_status compare_listed(fitness *f, fit_case *c, fit_output *o, const el
 static ev_status compare_unlisted(fitness *f, fit_case *c, fit_output *o, const element_list *list,
                                   accuracy_check *check, ev_error *err) {
     const fit_argument *a = &c->arguments[o->argument];
-    bool keeps = a->what->kind == TASK_INOUT || device_host(f->d, a->buffer) == NULL;
+    bool keeps = a->what->kind == TASK_INOUT || !has_shadow(f, a);
     uint64_t rest = a->count - list->count;
     uint64_t spots = f->options.spot_elements < rest ? f->options.spot_elements : rest;
     size_t before = 0; /* listed elements below `element` */
@@ -633,7 +641,7 @@ static ev_status look_for_skipped(fitness *f, fit_case *c, fit_output *o, const 
 /* Takes the padding out of the list. An INOUT buffer of a device without shadow memory lists what
  * nobody wrote, too. */
 static uint64_t drop_padding(fitness *f, const fit_argument *a, element_list *list) {
-    bool knows = a->what->kind == TASK_OUT || device_host(f->d, a->buffer) != NULL;
+    bool knows = a->what->kind == TASK_OUT || has_shadow(f, a);
     size_t kept = 0, all = list->count;
     for (size_t i = 0; i < all; i++) {
         if (!is_padding(a, list->at[i]))

@@ -7,6 +7,7 @@
  * An edit that touches an arm which was never taken is refused, unless the edit preserves the
  * meaning or the task assumes that the arm is not taken. Cases run until no edit is left to refuse.
  */
+#include "fitness/device/device_group.h"
 #include "fitness/gates/fitness_impl.h"
 
 #include <stdlib.h>
@@ -35,6 +36,8 @@ static bool is_shown(const fit_case *c) {
 /* Makes the buffer for the flags, and gives its address to the module. */
 static ev_status place_buffer(fitness *f, noting *n, ev_error *err) {
     if (f->arms_bytes < n->bytes) {
+        if (device_group_count(f->d) > 0)
+            device_group_spread(f->d, 1); /* all ranks note in rank 0's memory */
         EV_TRY(device_alloc(f->d, n->bytes, VM_BUFFER_INOUT, "arms", &f->arms, err));
         f->arms_bytes = n->bytes;
     }

@@ -56,6 +56,7 @@ static ev_status measure_scalar(const fitness *f, const fit_case *c, fit_argumen
 }
 
 static ev_status measure(const fitness *f, fit_case *c, ev_error *err) {
+    EV_TRY(fit_ranks_begin(f, c, err));
     for (size_t i = 0; i < f->t->argument_count; i++) {
         fit_argument *a = &c->arguments[i];
         a->what = &f->t->arguments[i];
@@ -90,6 +91,7 @@ static void need_of(const fitness *f, const fit_case *c, double *on_device, doub
 static ev_status check_memory(fitness *f, const fit_case *c, ev_error *err) {
     double on_device = 0, on_host = 0;
     need_of(f, c, &on_device, &on_host);
+    on_device /= c->ranks;
     const device_properties *p = device_properties_of(f->d);
     if (on_device > (double)p->memory_bytes)
         return ev_fail(err, EV_BAD,
@@ -217,7 +219,7 @@ static ev_status make_buffers(fitness *f, fit_case *c, ev_error *err) {
         other->buffer = shared->buffer;
         other->before = shared->before; /* what an inout buffer begins with, too */
     }
-    return EV_OK;
+    return fit_ranks_fill(f, c, err);
 }
 
 /* ---- what the oracle sees ---- */
@@ -395,11 +397,15 @@ static ev_status fail_param(const fitness *f, const vm_entry *entry, size_t i,
                    param->bytes);
 }
 
-static void pack_one(const fitness *f, const vm_param *param, const fit_argument *a, char *block) {
+static void pack_one(const fitness *f, const vm_param *param, const fit_argument *a, uint32_t rank,
+                     char *block) {
     char *to = block + param->offset + a->what->offset;
     if (a->buffer != 0) {
-        uint64_t address = device_address(f->d, a->buffer);
+        uint64_t address = fit_address_of(f, a->buffer, rank);
         memcpy(to, &address, sizeof address);
+    } else if (a->what->is_rank) {
+        uint64_t number = rank;
+        memcpy(to, &number, ev_type_bytes(a->what->type)); /* little-endian */
     } else if (ev_type_is_float(a->what->type)) {
         ev_type_set(a->what->type, to, 0, whole_or_real(&a->value));
     } else {
@@ -408,8 +414,8 @@ static void pack_one(const fitness *f, const vm_param *param, const fit_argument
     }
 }
 
-ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *entry, void **out,
-                        ev_error *err) {
+ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *entry, uint32_t rank,
+                        void **out, ev_error *err) {
     if (entry->param_count != f->t->parameter_count)
         return ev_fail(err, EV_BAD,
                        "task %s has %zu arguments, and '%s' takes %zu parameters; list every "
@@ -425,7 +431,7 @@ ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *ent
             free(block);
             return fail_param(f, entry, i, a, err);
         }
-        pack_one(f, param, a, block);
+        pack_one(f, param, a, rank, block);
     }
     *out = block;
     return EV_OK;

@@ -427,7 +427,7 @@ ev_status fitness_draw_cases(fitness *f, const char *device_id, const candidate 
     drawing *g = calloc(1, sizeof *g);
     if (g == NULL)
         return ev_fail_memory(err, sizeof *g);
-    ev_status status = device_open(machine, &g->d, err);
+    ev_status status = fitness_open_device(f->t, machine, &g->d, err);
     if (status == EV_OK)
         status = fitness_open(f->t, g->d, &f->options, &g->f, err);
     if (status == EV_OK)

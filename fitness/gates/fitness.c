@@ -61,7 +61,7 @@ ev_status fit_twin_open(fitness *f, ev_error *err) {
     const char *id = device_properties_of(f->d)->twin;
     if (id[0] == '\0')
         return EV_OK;
-    EV_TRY(device_open(id, &f->twin_device, err));
+    EV_TRY(fitness_open_device(f->t, id, &f->twin_device, err));
     ev_status status = fitness_open(f->t, f->twin_device, &f->options, &f->twin, err);
     if (status != EV_OK)
         fit_twin_close(f);

@@ -115,6 +115,15 @@ typedef struct candidate {
     uint32_t aligned_to;
 } candidate;
 
+/* Opens the device that the task runs on: device_open, or a group of as many ranks as its cases
+ * have at most (device_group.h). EV_BAD: as of these. */
+ev_status fitness_open_device(const task *t, const char *id, device **out,
+                              ev_error *err) EV_CHECKED;
+
+/* Check number `index` that the gates do not apply to the task, and why not, in words; NULL: there
+ * are no more. */
+const char *fitness_not_applied(const task *t, size_t index);
+
 /* Borrows `d`, for its exclusive use, until fitness_close. EV_BAD: a case does not fit in the
  * device's memory (names case, bytes and cure). */
 ev_status fitness_open(const task *t, device *d, const fitness_options *options, fitness **out,
@@ -165,9 +174,10 @@ ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *
 /* The element of an output that is farthest from its answer. */
 typedef struct fitness_element {
     const char *output; /* its name, of the task; NULL: not known, as after a trap */
-    uint64_t index;
+    uint64_t index;     /* of a task with ranks: in the rank's part */
     double got, want;
-    bool is_written; /* false: no thread wrote it, and `got` is 0 */
+    bool is_written;      /* false: no thread wrote it, and `got` is 0 */
+    uint32_t rank, ranks; /* of a task with ranks; 0 ranks: it has none */
 } fitness_element;
 
 /* One row of `evoke check`: the candidate at one case of any split, checked, and timed if the case

@@ -113,6 +113,7 @@ typedef struct fit_varied {
 typedef struct fit_case {
     const task_case *at;
     fit_inputs inputs;
+    uint32_t ranks;          /* that a launch runs on; 1: the task has none */
     bool is_drawn;           /* a drawn case (drawn.c), not one of the task's */
     bool is_shared_work;     /* several blocks add to one element, so no sample of blocks will do */
     fit_argument *arguments; /* in the order of the task's arguments; then the task's symbols */
@@ -208,16 +209,37 @@ bool fit_case_is_full(const fit_case *c);
 /* Fills the symbols of the task in the kernel's module. EV_BAD: a variable is too small. */
 ev_status fit_case_fill(fitness *f, const fit_case *c, device_kernel *kernel,
                         ev_error *err) EV_CHECKED;
-/* Packs the parameter block of `entry`; *out is malloc'ed, and the caller frees it. EV_BAD: the
- * kernel's parameters differ from the task's arguments; the message names both. */
-ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *entry, void **out,
-                        ev_error *err) EV_CHECKED;
+/* Packs the parameter block of `entry` for a rank; *out is malloc'ed, and the caller frees it.
+ * EV_BAD: the kernel's parameters differ from the task's arguments; the message names both. */
+ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *entry, uint32_t rank,
+                        void **out, ev_error *err) EV_CHECKED;
 /* Restores the contents of INOUT buffers after a launch. `stored`: the sectors that the launch
  * wrote; NULL: not known, so all contents are restored. */
 ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size_t stored_count,
                            ev_error *err) EV_CHECKED;
 ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *who,
                           launch_geometry *out, ev_error *err) EV_CHECKED;
+
+/* ---- ranks (ranks.c) ---- */
+
+/* The parameter blocks of a launch, one for each rank. */
+typedef struct fit_params {
+    void *of[TASK_RANKS_MOST];
+    uint32_t count;
+} fit_params;
+
+/* Sets c->ranks, and spreads the buffers that are made next over them. EV_BAD: the device has fewer
+ * ranks. */
+ev_status fit_ranks_begin(const fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
+/* Fills the tables of peers, when all buffers are there. */
+ev_status fit_ranks_fill(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
+uint64_t fit_address_of(const fitness *f, device_buffer buffer, uint32_t rank);
+/* Packs the parameters of all ranks, and puts them into the launch. Errors as of fit_case_pack. */
+ev_status fit_params_pack(const fitness *f, const fit_case *c, const vm_entry *entry, fit_params *p,
+                          device_launch *l, ev_error *err) EV_CHECKED;
+void fit_params_free(fit_params *p);
+/* Turns an element of all ranks' parts of a buffer of `count` elements into one of a rank. */
+void fit_ranks_place(const fit_case *c, uint64_t count, fitness_element *at);
 
 /* ---- answers (answers.c) ---- */
 
@@ -380,6 +402,9 @@ typedef struct fit_result {
     char reason[600];
 } fit_result;
 
+/* Compares the outputs that the last launch left between the ranks. If an output that must be the
+ * same on all of them is not, r->ok becomes false, and the reason and the element say where. */
+ev_status fit_ranks_agree(fitness *f, const fit_case *c, fit_result *r, ev_error *err) EV_CHECKED;
 /* Runs a candidate at a case in the way that the case's use asks for, compares the outputs, and
  * restores the buffers. EV_BAD only if the launch does not fit the device. */
 ev_status fit_try_case(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,

@@ -22,6 +22,11 @@ case_floor floor_of(const gpu *g, const task_amounts *work) {
         return (case_floor){0};
     double longest = work->bytes / gpu_get(g, GPU_DRAM_GBS);
     case_floor made = {.launch_ns = gpu_get(g, GPU_LAUNCH_US) * 1e3, .bound_by = "DRAM"};
+    double links = work->link_bytes / gpu_get(g, GPU_LINK_GBS);
+    if (links > longest) {
+        longest = links;
+        made.bound_by = "links";
+    }
     for (int unit = 0; unit < TASK_UNIT_COUNT; unit++) {
         double peak = peak_of(g, (task_unit)unit);
         double ns = peak > 0 ? work->operations[unit] / peak : 0;

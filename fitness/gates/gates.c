@@ -372,7 +372,7 @@ static ev_status check_params(fitness *f, const device_kernel *kernel, ev_error 
     if (f->case_count == 0)
         return EV_OK; /* the first case's launch says it */
     void *params = NULL;
-    EV_TRY(fit_case_pack(f, f->cases[0], device_kernel_entry(kernel), &params, err));
+    EV_TRY(fit_case_pack(f, f->cases[0], device_kernel_entry(kernel), 0, &params, err));
     free(params);
     return EV_OK;
 }

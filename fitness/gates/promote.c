@@ -348,6 +348,29 @@ static ev_status check_begins(fitness *f, const fit_trial *trial, fit_case *c, f
     return status;
 }
 
+/* Checks a small case of a task with ranks under other schedules, whose results must have the same
+ * bits: flags between ranks may be right in the natural order of the ranks alone. */
+static ev_status check_orders(fitness *f, const fit_trial *trial, fit_case *c, fitness_verdict *out,
+                              ev_error *err) {
+    if (!out->ok || c->at->use == TASK_TIME || f->t->ranks == NULL)
+        return EV_OK;
+    score *s = calloc(1, sizeof *s);
+    fit_result *r = calloc(1, sizeof *r);
+    ev_status status = s != NULL && r != NULL ? EV_OK : ev_fail_memory(err, sizeof *r);
+    if (status == EV_OK) {
+        s->stopped = GATE_NONE;
+        status = compare_schedules(f, c, trial, s, r, err);
+    }
+    if (status == EV_OK && s->stopped != GATE_NONE) {
+        r->ok = false;
+        (void)snprintf(r->reason, sizeof r->reason, "%s", s->reason);
+        fit_fill_verdict(r, c, f, out);
+    }
+    free(s);
+    free(r);
+    return status;
+}
+
 /* Checks the variation of data that the case asks for, in a virtual machine. */
 static ev_status check_varied(fitness *f, const fit_trial *trial, const task_case *at,
                               fitness_verdict *out, ev_error *err) {
@@ -386,6 +409,8 @@ static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_cas
     free(r);
     if (status == EV_OK)
         status = check_cover(f, c, trial, out, err);
+    if (status == EV_OK)
+        status = check_orders(f, trial, c, out, err);
     if (status == EV_OK)
         status = check_begins(f, trial, c, out, err);
     if (status == EV_OK)

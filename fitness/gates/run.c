@@ -90,7 +90,7 @@ static ev_status time_against(fitness *f, fit_case *c, const fit_trial *trial,
     const vm_entry *entry = device_kernel_entry(f->baseline_kernel);
     EV_TRY(fit_case_launch(f, c, &f->baseline, &geometry, err));
     EV_TRY(fit_case_fill(f, c, f->baseline_kernel, err));
-    EV_TRY(fit_case_pack(f, c, entry, &params, err));
+    EV_TRY(fit_case_pack(f, c, entry, 0, &params, err));
     const fit_run_options none = {.timed = true};
     device_launch base = launch_with(c, &geometry, &none);
     base.params = params;
@@ -287,13 +287,12 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     out->share = out->whole = 1;
     EV_TRY(fit_case_launch(f, c, trial->who, &out->launch, err));
     device_launch l = launch_with(c, &out->launch, options);
-    void *params = NULL;
+    fit_params params;
     EV_TRY(fit_case_fill(f, c, trial->kernel, err));
-    EV_TRY(fit_case_pack(f, c, device_kernel_entry(trial->kernel), &params, err));
-    l.params = params;
+    EV_TRY(fit_params_pack(f, c, device_kernel_entry(trial->kernel), &params, &l, err));
     block_sample sample;
     ev_status status = run_packed(f, c, trial, options, &l, &sample, out, err);
-    free(params);
+    fit_params_free(&params);
     return status;
 }
 
@@ -393,7 +392,7 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
         explain_error(r, c, &limits);
     else if (!full && !options->other_blocks && !options->one_block)
         r->ok = writes_enough(c, options, r);
-    return EV_OK;
+    return fit_ranks_agree(f, c, r, err);
 }
 
 vm_checks fit_checks(const fitness *f) {
@@ -439,7 +438,8 @@ static ev_status run_and_compare(fitness *f, fit_case *c, const fit_trial *trial
         status = compare(f, c, options, out, err);
     else
         explain_trap(out, c);
-    if (status == EV_OK && out->ran && !out->ok && fit_case_is_full(c))
+    bool is_found = out->worst.output != NULL; /* the ranks disagree */
+    if (status == EV_OK && out->ran && !out->ok && fit_case_is_full(c) && !is_found)
         status = find_worst(f, c, options, out, err);
     if (status == EV_OK && bits && out->ran)
         status = fit_hash_outputs(f, c, &out->bits, err);

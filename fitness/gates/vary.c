@@ -202,6 +202,8 @@ static ev_status make_cancelling(ev_type type, uint64_t count, void *data, ev_er
 static bool concerns(fit_variation v, const task_argument *what, const task_range *range) {
     bool is_float = ev_type_is_float(what->type);
     bool is_bounded = isfinite(range->low) || isfinite(range->high);
+    if (what->peers_of != NULL)
+        return false;
     switch (v) {
     case FIT_PLAIN:
     case FIT_SCALARS:
@@ -473,6 +475,7 @@ static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial,
         EV_TRY(fit_find_worst(f, c, &limits, &r->worst, err));
     if (!r->ok)
         explain(c, &limits, r);
+    EV_TRY(fit_ranks_agree(f, c, r, err));
     return device_is_spent(f->d) ? EV_OK : fit_restore_after(f, c, &r->run, err);
 }
 

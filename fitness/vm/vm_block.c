@@ -143,7 +143,7 @@ bool vm_block_make(vm_state *s, vm_block *b) {
         w->ranked = s->ranked;
         w->check_init = s->launch->checks & VM_CHECK_INIT;
         w->check_races = s->launch->checks & VM_CHECK_RACES;
-        w->check_fences = w->check_races && s->launch->checks & VM_CHECK_FENCES && !s->ranked;
+        w->check_fences = w->check_races && s->launch->checks & VM_CHECK_FENCES;
         w->approx = s->launch->approx;
     }
     return true;

@@ -141,10 +141,10 @@ struct vm_warp {
     uint64_t shared_bytes;
     uint32_t stamp;    /* races: stamp since its last synchronisation; 0: none yet */
     uint32_t acquired; /* races: stamps up to this one are ordered before the warp */
-    /* Races: stamps of its own block, and of all, up to these are ordered before its plain loads
-     * from global memory. They lag behind `acquired` from the read of a flag to the next acquire
-     * fence. */
-    uint32_t loads_block, loads_all;
+    /* Races: stamps of its own block, of its rank, and of all ranks, up to these are ordered before
+     * its plain loads from global memory. They lag behind `acquired` from the read of a flag to the
+     * next acquire fence of that scope. */
+    uint32_t loads_block, loads_all, loads_system;
     uint32_t sync_stamp; /* races: its block's stamps up to this one are before its last barrier */
     uint32_t
         first_since_barrier; /* races: its first stamp since that barrier or a message; 0: none */
@@ -444,6 +444,8 @@ void vm_rank_reach(vm_warp *w, const ptx_insn *ip, bool passes);
 bool vm_rank_meets(const vm_warp *w, uint32_t stamp);
 /* True if a write with that stamp releases the writer's earlier accesses to the warp. */
 bool vm_rank_tells(const vm_warp *w, uint32_t stamp);
+/* True if a warp of another rank has that stamp. */
+bool vm_rank_is_peer(const vm_warp *w, uint32_t stamp);
 /* Names the owner of a stamp: "warp 1 of block 0 of rank 2". True: the owner is of another rank. */
 bool vm_rank_name(const vm_warp *w, uint32_t stamp, char *text, size_t bytes);
 void vm_race_barrier(vm_block *b, unsigned id);

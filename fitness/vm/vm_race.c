@@ -61,7 +61,7 @@ static void forget_entries(uint32_t *writes, uint32_t *reads, uint64_t bytes) {
 
 static void forget_warp(vm_warp *w) {
     w->stamp = w->acquired = w->sync_stamp = 0;
-    w->loads_block = w->loads_all = 0;
+    w->loads_block = w->loads_all = w->loads_system = 0;
     w->first_since_barrier = 0;
 }
 
@@ -141,7 +141,7 @@ void vm_race_block(vm_state *s, vm_block *b) {
 void vm_race_warp(vm_warp *w) {
     w->stamp = w->first_since_barrier = 0;
     w->acquired = w->state->races->first_stamp;
-    w->loads_block = w->loads_all = w->acquired;
+    w->loads_block = w->loads_all = w->loads_system = w->acquired;
     w->fenced = 0;
 }
 
@@ -156,13 +156,15 @@ static bool waits_at(const vm_warp *w, unsigned id) {
  * waiting, and who stayed away, are ordered after nothing. What one of its threads knows, all that
  * wait know, and what one of them has fenced, they all have. */
 void vm_race_barrier(vm_block *b, unsigned id) {
-    uint32_t acquired = 0, loads_block = 0, loads_all = 0, stamp = b->warps[0].state->races->stamp;
+    uint32_t acquired = 0, loads_block = 0, loads_all = 0, loads_system = 0;
+    uint32_t stamp = b->warps[0].state->races->stamp;
     uint8_t fenced = 0;
     for (uint32_t k = 0; k < b->warp_count; k++) {
         const vm_warp *w = &b->warps[k];
         acquired = w->acquired > acquired ? w->acquired : acquired;
         loads_block = w->loads_block > loads_block ? w->loads_block : loads_block;
         loads_all = w->loads_all > loads_all ? w->loads_all : loads_all;
+        loads_system = w->loads_system > loads_system ? w->loads_system : loads_system;
         fenced = w->fenced > fenced ? w->fenced : fenced;
     }
     for (uint32_t k = 0; k < b->warp_count; k++) {
@@ -174,6 +176,7 @@ void vm_race_barrier(vm_block *b, unsigned id) {
         w->acquired = acquired;
         w->loads_block = loads_block;
         w->loads_all = loads_all;
+        w->loads_system = loads_system;
         w->fenced = fenced;
         w->sync_stamp = stamp;
     }

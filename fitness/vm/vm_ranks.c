@@ -70,6 +70,11 @@ bool vm_rank_tells(const vm_warp *w, uint32_t stamp) {
     return *owner & VM_RACE_TELLS && *mine & VM_RACE_SYSTEM;
 }
 
+bool vm_rank_is_peer(const vm_warp *w, uint32_t stamp) {
+    const uint64_t *owner = owner_of(w->state, stamp);
+    return owner && rank_of(*owner) != w->state->rank;
+}
+
 /* ---- names */
 
 bool vm_rank_name(const vm_warp *w, uint32_t stamp, char *text, size_t bytes) {

@@ -9,8 +9,9 @@
 #include <inttypes.h>
 
 typedef struct task_run {
-    vm_memory *memory;
-    uint64_t *addresses; /* of the arguments that are buffers */
+    uint32_t ranks;
+    vm_memory *memories[TASK_RANKS_MOST]; /* one for each rank */
+    uint64_t *addresses[TASK_RANKS_MOST]; /* of the arguments that are buffers */
     vm_result result;
 } task_run;
 
@@ -20,22 +21,44 @@ static inline vm_buffer_kind task_run_kind(task_argument_kind kind) {
     return kind == TASK_OUT ? VM_BUFFER_OUT : VM_BUFFER_INOUT;
 }
 
-static inline void task_run_fill(const task_inputs *in, task_run *run, const vm_entry *entry,
-                                 unsigned char *params) {
+/* Bytes of a rank's part of a buffer. */
+static inline uint64_t task_run_bytes(const task_inputs *in, const task_run *run, size_t i) {
+    return in->arguments[i].count / run->ranks * ev_type_bytes(in->t->arguments[i].type);
+}
+
+static inline void task_run_place(const task_inputs *in, task_run *run, uint32_t rank) {
     ev_error err = {EV_OK, ""};
+    run->addresses[rank] = calloc(in->t->argument_count, sizeof(uint64_t));
+    assert_non_null(run->addresses[rank]);
+    for (size_t i = 0; i < in->t->argument_count; i++) {
+        const task_argument *a = &in->t->arguments[i];
+        uint64_t bytes = task_run_bytes(in, run, i), *at = &run->addresses[rank][i];
+        if (a->kind == TASK_SCALAR)
+            continue;
+        OK_OR_FAIL(
+            vm_memory_alloc(run->memories[rank], bytes, task_run_kind(a->kind), a->name, at, &err));
+        if (in->arguments[i].data)
+            memcpy(vm_memory_host(run->memories[rank], *at),
+                   (const char *)in->arguments[i].data + rank * bytes, bytes);
+    }
+}
+
+/* Fills the tables of peers and the parameters of a rank. */
+static inline void task_run_fill(const task_inputs *in, task_run *run, uint32_t rank,
+                                 const vm_entry *entry, unsigned char *params) {
     for (size_t i = 0; i < in->t->argument_count; i++) {
         const task_argument *a = &in->t->arguments[i];
         unsigned char *param = params + entry->params[a->parameter].offset + a->offset;
+        uint64_t address = run->addresses[rank][i];
         if (a->kind == TASK_SCALAR) {
-            ev_type_set(a->type, param, 0, in->arguments[i].value);
+            ev_type_set(a->type, param, 0, a->is_rank ? rank : in->arguments[i].value);
             continue;
         }
-        uint64_t bytes = in->arguments[i].count * ev_type_bytes(a->type);
-        OK_OR_FAIL(vm_memory_alloc(run->memory, bytes, task_run_kind(a->kind), a->name,
-                                   &run->addresses[i], &err));
-        if (in->arguments[i].data)
-            memcpy(vm_memory_host(run->memory, run->addresses[i]), in->arguments[i].data, bytes);
-        memcpy(param, &run->addresses[i], sizeof run->addresses[i]);
+        memcpy(param, &address, sizeof address);
+        for (uint32_t peer = 0; a->peers_of != NULL && peer < run->ranks; peer++) {
+            uint64_t *table = vm_memory_host(run->memories[rank], address);
+            table[peer] = run->addresses[peer][task_inputs_index(in, a->peers_of)];
+        }
     }
 }
 
@@ -46,29 +69,68 @@ static inline task_run task_run_make(const task_inputs *in, const task_start *st
     const vm_entry *entry = vm_module_find(module, launch_plan_entry(start->plan));
     assert_non_null(entry);
     assert_int_equal(entry->param_count, in->t->parameter_count);
-    task_run run = {.addresses = calloc(in->t->argument_count, sizeof(uint64_t))};
-    unsigned char *params = calloc(1, entry->param_bytes + 8);
-    assert_true(run.addresses && params);
-    OK_OR_FAIL(vm_memory_new(UINT64_C(1) << 30, &run.memory, &err));
-    task_run_fill(in, &run, entry, params);
+    task_run run = {.ranks = 1};
+    OK_OR_FAIL(task_ranks_of(in->t, in->c, &run.ranks, &err));
+    OK_OR_FAIL(vm_memory_new_peers(UINT64_C(1) << 30, run.ranks, run.memories, &err));
     launch_geometry geometry;
     OK_OR_FAIL(task_launch_of(in->t, start, start->plan, NULL, 0, in->c, &geometry, &err));
-    vm_launch launch = {.module = module,
-                        .entry = entry,
-                        .dynamic_shared = geometry.shared_bytes,
-                        .params = params,
-                        .checks = VM_CHECK_ALL,
-                        .schedule_seed = schedule_seed};
-    memcpy(launch.grid, geometry.grid, sizeof launch.grid);
-    memcpy(launch.block, geometry.block, sizeof launch.block);
-    OK_OR_FAIL(vm_run(run.memory, &launch, &run.result, &err));
-    free(params);
+    vm_launch launches[TASK_RANKS_MOST];
+    vm_rank ranks[TASK_RANKS_MOST];
+    vm_result results[TASK_RANKS_MOST];
+    unsigned char *params[TASK_RANKS_MOST];
+    for (uint32_t rank = 0; rank < run.ranks; rank++)
+        task_run_place(in, &run, rank);
+    for (uint32_t rank = 0; rank < run.ranks; rank++) {
+        params[rank] = calloc(1, entry->param_bytes + 8);
+        assert_non_null(params[rank]);
+        task_run_fill(in, &run, rank, entry, params[rank]);
+        launches[rank] = (vm_launch){.module = module,
+                                     .entry = entry,
+                                     .dynamic_shared = geometry.shared_bytes,
+                                     .params = params[rank],
+                                     .checks = VM_CHECK_ALL,
+                                     .schedule_seed = schedule_seed};
+        memcpy(launches[rank].grid, geometry.grid, sizeof geometry.grid);
+        memcpy(launches[rank].block, geometry.block, sizeof geometry.block);
+        ranks[rank] = (vm_rank){run.memories[rank], &launches[rank]};
+    }
+    OK_OR_FAIL(vm_run_ranks(ranks, run.ranks, results, &err));
+    run.result = results[0];
+    for (uint32_t rank = 0; rank < run.ranks; rank++)
+        free(params[rank]);
     return run;
 }
 
 static inline void task_run_free(task_run *run) {
-    vm_memory_free(run->memory);
-    free(run->addresses);
+    for (uint32_t rank = 0; rank < run->ranks; rank++) {
+        vm_memory_free(run->memories[rank]);
+        free(run->addresses[rank]);
+    }
+}
+
+/* The contents of an output, of all ranks one behind the other; the caller frees them. */
+static inline void *task_run_output(const task_inputs *in, const task_run *run, size_t i) {
+    uint64_t bytes = task_run_bytes(in, run, i);
+    char *all = malloc(bytes * run->ranks + 1);
+    assert_non_null(all);
+    for (uint32_t rank = 0; rank < run->ranks; rank++)
+        memcpy(all + rank * bytes, vm_memory_host(run->memories[rank], run->addresses[rank][i]),
+               bytes);
+    return all;
+}
+
+static inline void task_run_compare_output(const task_inputs *in, const task_run *a,
+                                           const task_run *b, size_t i, char *says, size_t room) {
+    const task_argument *argument = &in->t->arguments[i];
+    size_t bytes = ev_type_bytes(argument->type);
+    char *x = task_run_output(in, a, i), *y = task_run_output(in, b, i);
+    for (uint64_t k = 0; k < in->arguments[i].count && !says[0]; k++)
+        if (memcmp(x + k * bytes, y + k * bytes, bytes) != 0)
+            (void)snprintf(says, room, "%s, %s[%" PRIu64 "]: %.9g and %.9g", in->c->name,
+                           argument->name, k, ev_type_get(argument->type, x, k),
+                           ev_type_get(argument->type, y, k));
+    free(x);
+    free(y);
 }
 
 /* "" when all outputs are the same bits. */
@@ -77,18 +139,8 @@ static inline void task_run_compare(const task_inputs *in, const task_run *a, co
     says[0] = '\0';
     for (size_t i = 0; i < in->t->argument_count; i++) {
         const task_argument *argument = &in->t->arguments[i];
-        if (argument->kind != TASK_OUT && argument->kind != TASK_INOUT)
-            continue;
-        size_t bytes = ev_type_bytes(argument->type);
-        const char *x = vm_memory_host(a->memory, a->addresses[i]);
-        const char *y = vm_memory_host(b->memory, b->addresses[i]);
-        for (uint64_t k = 0; k < in->arguments[i].count; k++)
-            if (memcmp(x + k * bytes, y + k * bytes, bytes) != 0) {
-                snprintf(says, room, "%s, %s[%" PRIu64 "]: %.9g and %.9g", in->c->name,
-                         argument->name, k, ev_type_get(argument->type, x, k),
-                         ev_type_get(argument->type, y, k));
-                return;
-            }
+        if (argument->kind == TASK_OUT || argument->kind == TASK_INOUT)
+            task_run_compare_output(in, a, b, i, says, room);
     }
 }
 

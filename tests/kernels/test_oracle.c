@@ -106,6 +106,21 @@ static real lstm_weight_reference(const task_inputs *in, const char *output, uin
     return (real)floats(in, "dW")[at] + (is_kept(in, h) ? sum * number(in, "scale") : 0);
 }
 
+/* The sum over the ranks; what the launch's half of the stage, and the flags, hold after it. */
+static real oneshot_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t n = whole(in, "n"), ranks = whole(in, "ranks"), epoch = whole(in, "epoch");
+    uint64_t pitch = (n + 3) / 4 * 4, half = at % (2 * pitch) / pitch, i = at % pitch;
+    real sum = 0;
+    if (strcmp(output, "flags") == 0)
+        return (real)epoch;
+    if (strcmp(output, "stage") == 0)
+        return (real)(half == epoch % 2 && i < n ? floats(in, "input")[at / (2 * pitch) * n + i]
+                                                 : floats(in, "stage")[at]);
+    for (uint64_t rank = 0; rank < ranks; rank++)
+        sum += (real)floats(in, "input")[rank * n + at % n];
+    return sum;
+}
+
 static real pointwise_gate(const task_inputs *in, uint64_t b, uint64_t row) {
     uint64_t H = whole(in, "H"), at = b * 4 * H + row;
     real x = (real)floats(in, "Z")[at] + (real)floats(in, "R")[at] + (real)floats(in, "bias")[row];
@@ -336,6 +351,7 @@ static void test_ar_adam(void **state) {
     (void)state;
     check_task("ar_adam", adam_reference);
     check_task("ar_sgd_momentum", sgd_reference);
+    check_task("ar_oneshot", oneshot_reference);
 }
 
 /* Where the mask is off, the answer is exactly zero; where it is on, it is not. */
@@ -497,7 +513,7 @@ static void test_missing_arguments(void **state) {
         "bp_data_masked",  "bp_data_input_sparse", "bp_weight_sparse", "sd_lstm_fp",
         "sd_lstm_bp_data", "sd_lstm_bp_weight",    "lstm_gates_fp",    "lstm_gates_bp",
         "fft_conv2d",      "fft_conv2d_bp_data",   "ar_adam",          "ar_sgd_momentum",
-        "bc_fp",           "bc_bp_data",           "bc_bp_weight"};
+        "bc_fp",           "bc_bp_data",           "bc_bp_weight",     "ar_oneshot"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};

@@ -226,6 +226,7 @@ static void test_identity(void **state) {
 
 /* ---- work ---- */
 
+#define RANKS(text) "\"oracle\": \"baseline\"", "\"ranks\": " text ", \"oracle\": \"ar_oneshot\""
 #define WORK(text) "\"oracle\": \"baseline\",", "\"oracle\": \"baseline\", \"work\": " text ","
 
 static void test_work(void **state) {
@@ -298,7 +299,7 @@ static const mistake MISTAKES[] = {
      ":4:", "unknown generator \"noise\"; there are: uniform, normal"},
     {"\"generator\": \"zeros\"", "\"generator\": \"zero\"", ":18:", "unknown generator \"zero\""},
     {"\"oracle\": \"baseline\"", "\"oracle\": \"magic\"",
-     ":14:", "unknown oracle \"magic\"; there are: ar_adam, ar_sgd_momentum, "},
+     ":14:", "unknown oracle \"magic\"; there are: ar_adam, ar_oneshot, ar_sgd_momentum, "},
     {"\"from\": \"coconet.2p10\"", "\"from\": \"coconet.2p9\"",
      ":19:", "unknown shape \"coconet.2p9\"; there are: vgg16.conv1_2"},
     {"{\"n\": 3, \"s\": 1}", "\"vgg17\"", ":17:", "unknown shape \"vgg17\""},
@@ -392,6 +393,26 @@ static const mistake MISTAKES[] = {
     {"\"relative_l2\": 1e-6", "\"relative_l2\": -1", ":15:", "a bound is negative"},
     {"\"name\": \"T\"", "\"name\": \"n\"", ":11:", "has the name of an argument"},
     {"\"entry\": \"k\"", "\"entry\": \"k-1\"", ":10:", "launch 0, entry: \"k-1\" is no name"},
+    /* ranks */
+    {RANKS("0"), ":14:", "case smoke, ranks: expression \"0\" is 0; it must be in [2, 8]"},
+    {RANKS("1"), ":14:", "it must be in [2, 8]"},
+    {RANKS("9"), ":14:", "it must be in [2, 8]"},
+    {RANKS("true"), ":14:", "must be text or a number"},
+    {RANKS("\"n + 5\""), ":14:", "case check, ranks: expression \"n + 5\" is 105"},
+    {RANKS("\"m\""), ":14:", "unknown name \"m\""},
+    {"\"oracle\": \"baseline\"", "\"ranks\": 2, \"oracle\": \"baseline\"",
+     ":14:", "needs an oracle of its own"},
+    {"\"kind\": \"scalar\", \"type\": \"s32\"", "\"kind\": \"rank\", \"type\": \"s32\"",
+     ":6:", "of kind \"rank\" is of a task with \"ranks\""},
+    {"\"kind\": \"scalar\", \"type\": \"s32\"", "\"kind\": \"rank\", \"type\": \"f32\"",
+     ":6:", "unknown type of a rank's number \"f32\"; there are: u32, s32, u64, s64"},
+    {"\"kind\": \"scalar\", \"type\": \"s32\"", "\"kind\": \"peers\", \"of\": \"x\"",
+     ":6:", "of kind \"peers\" is of a task with \"ranks\"; say how many ranks there are"},
+    {"\"kind\": \"scalar\", \"type\": \"s32\"", "\"kind\": \"peers\"", ":6:", "'of' is missing"},
+    {"\"zero_where\": \"x\"", "\"by_rank\": true", ":5:", "\"by_rank\" of y is of a task with"},
+    {"\"value\": \"n / 2.0\"", "\"by_rank\": true", ":7:", "has no \"by_rank\""},
+    {WORK("{\"bytes\": 1, \"link_bytes\": 1}"),
+     ":14:", "a task without \"ranks\" has no links; leave it out"},
     /* what a task must have */
     {"\"use\": \"smoke\"", "\"use\": \"check\"", ":16:", "use \"smoke\"; a search needs one"},
     {"\"use\": \"check\"", "\"use\": \"time\"", ":16:", "use \"check\"; a search needs one"},

@@ -9,7 +9,7 @@ static void compare(const task_inputs *in, const task_start *start, const task_r
                     size_t output, double *value, double *scale) {
     const task_argument *a = &in->t->arguments[output];
     uint64_t count = in->arguments[output].count;
-    const void *got = vm_memory_host(run->memory, run->addresses[output]);
+    void *got = task_run_output(in, run, output);
     double depth = 1, errors = 0, wanted = 0, scaled = 0;
     double unit = ev_type_ulp(a->type, 1) / 2;
     ev_error err = {EV_OK, ""};
@@ -22,6 +22,7 @@ static void compare(const task_inputs *in, const task_start *start, const task_r
         wanted += value[i] * value[i];
         scaled = fmax(scaled, scale[i] > 0 ? error / (unit * sqrt(depth) * scale[i]) : 0);
     }
+    free(got);
     double limit = in->t->tolerance.scaled_max;
     if (sqrt(errors) > in->t->tolerance.relative_l2 * sqrt(wanted) || (limit > 0 && scaled > limit))
         fail_msg("%s, %s, %s, %s: relative error %g, scaled %g", in->t->name, start->name,

@@ -87,7 +87,7 @@ static ev_status side_open(const rank_bench *b, const char *id, const candidate 
     score *ignored = calloc(1, sizeof *ignored);
     if (ignored == NULL)
         return ev_fail_memory(err, sizeof *ignored);
-    ev_status status = device_open(id, &s->d, err);
+    ev_status status = fitness_open_device(b->t, id, &s->d, err);
     if (status == EV_OK)
         status = fitness_open(b->t, s->d, NULL, &s->f, err);
     if (status == EV_OK)

@@ -182,7 +182,11 @@ static ev_status make(cmd_context *c, const task *t, ev_error *err) {
 ev_status cmd_corpus(cmd_context *c, ev_error *err) {
     task *t = NULL;
     EV_TRY(task_open(c->args->operands[0], &t, err));
-    ev_status status = make(c, t, err);
+    ev_status status =
+        task_refuse_ranks(t, "no file has the addresses of a peer's buffers.",
+                          "Run it with evoke check, or its PTX with evoke run --ranks", err);
+    if (status == EV_OK)
+        status = make(c, t, err);
     task_free(t);
     return status;
 }

@@ -267,7 +267,7 @@ static ev_status check_starts(check *c, const task *t, ev_error *err) {
     ev_str *ptx = calloc(t->start_count, sizeof *ptx);
     if (ptx == NULL)
         return ev_fail_memory(err, t->start_count * sizeof *ptx);
-    ev_status status = device_open(device_of(c), &st.device, err);
+    ev_status status = fitness_open_device(t, device_of(c), &st.device, err);
     if (status == EV_OK)
         status = build_starts(c, t, device_properties_of(st.device)->sm, ptx, err);
     if (status == EV_OK && !check_is_over(c))
@@ -280,8 +280,24 @@ static ev_status check_starts(check *c, const task *t, ev_error *err) {
     return status;
 }
 
+/* Tells what the gates leave out. */
+static ev_status note_of(const check *c, const task *t, ev_error *err) {
+    const char *what = NULL;
+    for (size_t i = 0; (what = fitness_not_applied(t, i)) != NULL; i++) {
+        ev_str text = EV_STR_EMPTY;
+        ev_str_printf(&text, "note: task %s has ranks; not applied: %s", t->name, what);
+        c->warn(ev_str_text(&text));
+        ev_status status = ev_str_status(&text, err);
+        ev_str_free(&text);
+        EV_TRY(status);
+    }
+    return EV_OK;
+}
+
 /* A later process of the same check warns no second time. */
 static ev_status warn_of(const check *c, const task *t, ev_error *err) {
+    if (c->warn != NULL && c->done == 0)
+        EV_TRY(note_of(c, t, err));
     for (size_t i = 0; c->warn != NULL && c->done == 0 && i < t->argument_count; i++) {
         ev_str text = EV_STR_EMPTY;
         if (task_warning(t, i, &text))

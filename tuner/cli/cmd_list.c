@@ -23,9 +23,13 @@ static json_t *task_json(const task *t) {
     for (size_t i = 0; i < t->start_count; i++)
         (void)json_array_append_new(starts, json_string(t->starts[i].name));
     const char *paper = task_family_paper(t->family);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "kernel", t->name, "family",
-                     t->family, "paper", paper != NULL ? paper : "", "doc", t->doc, "path", t->path,
-                     "task_sha256", t->sha256.hex, "starts", starts, "cases", cases);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "kernel", t->name, "family",
+                  t->family, "paper", paper != NULL ? paper : "", "doc", t->doc, "path", t->path,
+                  "task_sha256", t->sha256.hex, "starts", starts, "cases", cases);
+    if (t->ranks != NULL)
+        (void)json_object_set_new(json, "ranks", json_integer(task_ranks_most(t)));
+    return json;
 }
 
 /* "k=4 n=8" */
@@ -47,6 +51,8 @@ static ev_status print_task(const task *t, ev_str *out, ev_error *err) {
         ev_str_printf(out, "%s %s%s", i > 0 ? "," : "", t->starts[i].name,
                       t->starts[i].is_reference ? " (reference)" : "");
     ev_str_append(out, "\n");
+    if (t->ranks != NULL)
+        ev_str_printf(out, "  ranks: up to %u in one launch\n", task_ranks_most(t));
     table *rows = table_new(columns);
     if (rows == NULL)
         return ev_fail_memory(err, 1);

@@ -43,7 +43,10 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
     EV_TRY(fitness_profile(p->fitness, subject, p->at, &data, err));
     device_kernel *kernel = NULL; /* for the text of its lines */
     case_floor floor = {0};
+    uint32_t ranks = 1;
     ev_status status = fitness_floor(p->fitness, p->at, &floor, err);
+    if (status == EV_OK)
+        status = task_ranks_of(p->t, p->at, &ranks, err);
     if (status == EV_OK)
         status = device_load(p->device, subject->ptx, subject->ptx_bytes,
                              launch_plan_entry(subject->plan), &kernel, err);
@@ -54,6 +57,7 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
                          .module = device_kernel_module(kernel),
                          .path = "PTX",
                          .launch = data.launch,
+                         .ranks = p->t->ranks != NULL ? ranks : 0,
                          .outcome = &data.outcome,
                          .timing = &data.timing,
                          .grid = &data.grid,
@@ -70,7 +74,7 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
 
 static ev_status profile_start(cmd_context *c, task_profile *p, ev_error *err) {
     EV_TRY(choose(p, c->args, err));
-    EV_TRY(device_open(c->args->values[CLI_OPT_DEVICE], &p->device, err));
+    EV_TRY(fitness_open_device(p->t, c->args->values[CLI_OPT_DEVICE], &p->device, err));
     EV_TRY(variant_build_lined(p->t, p->start, device_properties_of(p->device)->sm, &p->ptx, err));
     EV_TRY(fitness_open(p->t, p->device, NULL, &p->fitness, err));
     candidate subject = {.ptx = ev_str_text(&p->ptx),

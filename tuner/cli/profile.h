@@ -16,6 +16,7 @@ typedef struct profile {
     const vm_module *module;
     const char *path; /* of the PTX, for messages */
     launch_geometry launch;
+    uint32_t ranks; /* that the launch runs on, of a task with ranks; else 0 */
     const device_outcome *outcome;
     const device_timing *timing;
     const uint64_t *executions; /* per pc */

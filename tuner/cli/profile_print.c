@@ -41,6 +41,11 @@ static void print_launch(const profile *p, ev_str *out) {
     ev_str_printf(out, "launch      grid %u x %u x %u, block %u x %u x %u\n", p->launch.grid[0],
                   p->launch.grid[1], p->launch.grid[2], p->launch.block[0], p->launch.block[1],
                   p->launch.block[2]);
+    if (p->ranks > 0)
+        ev_str_printf(out,
+                      "ranks       %u side by side; the time and its parts are the slowest rank's, "
+                      "stalls by line rank 0's, counts of memory of all\n",
+                      p->ranks);
     ev_str_printf(out,
                   "resources   %u registers a thread (%u spilled), %s B of shared memory a block "
                   "(%s dynamic)\n",

@@ -27,7 +27,7 @@ typedef struct export {
     size_t kernel_count;
     bundle_file *files;
     size_t file_count, file_room;
-    size_t variants;
+    size_t variants, left_out;
     const char *records_sha256; /* of the task at hand */
 }
 export;
@@ -655,6 +655,13 @@ static ev_status make_kernel(export *x, const task *t, const records_winner *w,
     return status;
 }
 
+ev_status export_check_task(const task *t, ev_error *err) {
+    return task_refuse_ranks(t, "a bundle tells of launches on one GPU.",
+                             "Leave the bundle out, and keep the run by --records: evoke explain "
+                             "shows its IR and PTX",
+                             err);
+}
+
 static ev_status add_winner(export *x, const records_winner *w) {
     task *t = NULL;
     for (size_t i = 0; i < x->kernel_count; i++) {
@@ -663,6 +670,11 @@ static ev_status add_winner(export *x, const records_winner *w) {
                            w->kernel);
     }
     EV_TRY(task_open(w->task_path, &t, x->err));
+    if (t->ranks != NULL) {
+        task_free(t);
+        x->left_out++;
+        return EV_OK;
+    }
     x->tasks[x->kernel_count++] = t; /* from here on freed with the rest */
     if (strcmp(t->sha256.hex, w->task_sha256) != 0)
         return ev_fail(x->err, EV_BAD, "%s has changed since its run; tune it again", t->path);
@@ -734,6 +746,10 @@ static ev_status write_winners(export *x, records *r, const records_winner *winn
         x->records_sha256 = hashes[i];
         EV_TRY(add_winner(x, &winners[i]));
     }
+    if (x->kernel_count == 0)
+        return ev_fail(x->err, EV_BAD,
+                       "all tasks of the records have ranks, and a bundle tells of launches on one "
+                       "GPU; evoke explain shows their IR and PTX");
     bundle_content content = {EVOKE_VERSION, x->kernels, x->kernel_count, x->files, x->file_count};
     return bundle_write(bundle_path, &content, x->err);
 }
@@ -747,7 +763,7 @@ static ev_status export_winners(records *r, const records_winner *winners, size_
     for (size_t i = 0; i < x.kernel_count; i++)
         task_free(x.tasks[i]);
     ev_arena_free(x.arena);
-    *out = (export_summary){x.kernel_count, x.variants};
+    *out = (export_summary){x.kernel_count, x.variants, x.left_out};
     return status;
 }
 

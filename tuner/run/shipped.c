@@ -262,7 +262,7 @@ ev_status stand_fill(stand *s, const task *t, const candidate *baseline, ev_erro
 ev_status stand_open(const char *device_id, const task *t, const candidate *baseline, stand *out,
                      ev_error *err) {
     stand s = {0};
-    EV_TRY(device_open(device_id, &s.device, err));
+    EV_TRY(fitness_open_device(t, device_id, &s.device, err));
     ev_status status = stand_fill(&s, t, baseline, err);
     if (status == EV_OK)
         *out = s;

@@ -216,6 +216,8 @@ static ev_status add_failure(const stressing *s, json_t *row, ev_error *err) {
         return EV_OK;
     (void)json_object_set_new(row, "output", json_string(at->output));
     (void)json_object_set_new(row, "index", json_integer((json_int_t)at->index));
+    if (at->ranks > 0)
+        (void)json_object_set_new(row, "rank", json_integer((json_int_t)at->rank));
     (void)json_object_set_new(row, "got",
                               at->is_written ? number_json(at->got) : json_string("not written"));
     (void)json_object_set_new(row, "want", number_json(at->want));
@@ -275,7 +277,7 @@ static ev_status open_machine(stressing *s, ev_error *err) {
         return ev_fail_memory(err, sizeof *ignored);
     ev_status status = machine_of(s->subject->device, &machine, err);
     if (status == EV_OK)
-        status = device_open(machine, &s->device, err);
+        status = fitness_open_device(s->subject->t, machine, &s->device, err);
     if (status == EV_OK)
         status = fitness_open(s->subject->t, s->device, NULL, &s->fitness, err);
     if (status == EV_OK)

@@ -332,7 +332,7 @@ static ev_status open_all(worker *w, const open_message *m, message *ready, ev_e
     if (m->holds_never) /* the coordinator may run on another machine */
         (void)setenv(DEVICE_NO_HOLD, "1", 1);
     EV_TRY(task_open(m->task, &w->t, err));
-    EV_TRY(device_open(m->device, &w->device, err));
+    EV_TRY(fitness_open_device(w->t, m->device, &w->device, err));
     const device_properties *is = device_properties_of(w->device);
     EV_TRY(bases_new(w->t, is->sm, BASES_KEPT, &w->bases, err));
     bases_use_shelf(w->bases, &(bases_shelf){.context = w, .want = want, .made = made});

@@ -366,6 +366,7 @@ static bool mb_give(vm_warp *w, const ptx_insn *ip, uint8_t *regs, const vm_acce
         w->acquired = b->stamp;
         w->loads_block = b->stamp > w->loads_block ? b->stamp : w->loads_block;
         w->loads_all = b->stamp > w->loads_all ? b->stamp : w->loads_all;
+        w->loads_system = b->stamp > w->loads_system ? b->stamp : w->loads_system;
         w->stamp = 0;
     }
     return true;

@@ -195,10 +195,13 @@ static inline void take_message(vm_warp *w, uint32_t e, unsigned lane) {
 
 /* An acquire fence, or a strong read with acquire semantics: what the warp was told until now is
  * ordered before its plain loads. */
-static inline void race_acquires(vm_warp *w, bool of_block) {
+static inline void race_acquires(vm_warp *w, const ptx_insn *ip) {
     w->loads_block = w->acquired;
-    if (!of_block)
-        w->loads_all = w->acquired;
+    if (ip->of_block)
+        return;
+    w->loads_all = w->acquired;
+    if (ip->of_system || !w->ranked)
+        w->loads_system = w->acquired;
 }
 
 static void take_messages(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
@@ -212,7 +215,7 @@ static void take_messages(vm_warp *w, const ptx_insn *ip, const vm_access *x, ui
         }
     }
     if (ip->acquires)
-        race_acquires(w, ip->of_block);
+        race_acquires(w, ip);
 }
 
 /* Called before a strong access. If there are ranks, the warp's stamp must say how far it reaches,
@@ -569,6 +572,8 @@ static ALWAYS_INLINE bool read_pattern(const vm_warp *w, const vm_access *x, uin
 static bool is_unfenced(const vm_warp *w, uint32_t e) {
     uint32_t stamp = e >> VM_RACE_SHIFT;
     uint32_t ordered = of_same_block(w, e) ? w->loads_block : w->loads_all;
+    if (w->ranked && vm_rank_is_peer(w, stamp))
+        ordered = w->loads_system;
     return stamp > ordered && stamp <= w->acquired && foreign(w, stamp, false);
 }
 
@@ -583,15 +588,18 @@ static __attribute__((noinline)) bool check_fenced(vm_warp *w, const ptx_insn *i
             for (unsigned b = 0; b < c.count; b++)
                 if (is_unfenced(w, c.writes[b]))
                     return race_found(w, ip, x, i, c.writes[b],
-                                      "a flag was read without an acquire fence after it: a read "
-                                      "of what was written");
+                                      w->ranked && vm_rank_is_peer(w, c.writes[b] >> VM_RACE_SHIFT)
+                                          ? "a flag was read without an acquire fence of scope "
+                                            ".sys after it: a read of what was written"
+                                          : "a flag was read without an acquire fence after it: a "
+                                            "read of what was written");
         }
     }
     return true;
 }
 
 static inline bool is_fenced(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
-    if (__builtin_expect(w->acquired == w->loads_all, 1) || !w->check_fences || ip->strong ||
+    if (__builtin_expect(w->acquired == w->loads_system, 1) || !w->check_fences || ip->strong ||
         x->space != VM_SPACE_GLOBAL)
         return true;
     return check_fenced(w, ip, x, mask);

@@ -235,5 +235,5 @@ static inline void race_sync_warp(vm_warp *w) {
 static inline void race_fence(vm_warp *w, const ptx_insn *ip) {
     uint8_t far = ip->of_system ? 3 : 2, reach = ip->of_block ? 1 : far;
     w->fenced = reach > w->fenced ? reach : w->fenced;
-    race_acquires(w, ip->of_block);
+    race_acquires(w, ip);
 }

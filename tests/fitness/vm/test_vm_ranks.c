@@ -207,9 +207,9 @@ static void test_one_shot(void **state) {
         ONE_SHOT("fence.acq_rel.sys; st.relaxed.sys.global.u32 [%d7], %r8;",
                  "ld.relaxed.sys.global.u32 %r9, [%d8]; fence.acq_rel.sys;"),
         ONE_SHOT("membar.sys; st.volatile.global.u32 [%d7], %r8;",
-                 "ld.volatile.global.u32 %r9, [%d8];"),
+                 "ld.volatile.global.u32 %r9, [%d8]; membar.sys;"),
         ONE_SHOT("membar.sys; red.sys.global.add.u32 [%d7], %r8;",
-                 "atom.sys.global.or.b32 %r9, [%d8], 0;"),
+                 "atom.acquire.sys.global.or.b32 %r9, [%d8], 0;"),
     };
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         for (uint64_t seed = 0; seed < 5; seed++) {
@@ -455,6 +455,23 @@ static void test_missing_fence(void **state) {
     EXPECT(*state, VM_TRAP_RACE_GLOBAL, "buffer 'inbox' of rank ", FAR);
 }
 
+/* The flag is read, and what it announced is loaded without an acquire fence of scope .sys since.
+ */
+static void test_no_acquire(void **state) {
+    static const char *const kernels[] = {
+        ONE_SHOT(RELEASE_SYS, "ld.volatile.global.u32 %r9, [%d8];"),
+        ONE_SHOT(RELEASE_SYS, "ld.relaxed.sys.global.u32 %r9, [%d8];"),
+        ONE_SHOT(RELEASE_SYS, "atom.sys.global.or.b32 %r9, [%d8], 0;"),
+        ONE_SHOT(RELEASE_SYS, "ld.volatile.global.u32 %r9, [%d8]; fence.acq_rel.gpu;"),
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            run(*state, kernels[i], RANKS, seed);
+            EXPECT(*state, VM_TRAP_RACE_GLOBAL,
+                   "a flag was read without an acquire fence of scope .sys after it", "'inbox'");
+        }
+}
+
 /* Scopes that end at the rank. */
 static void test_narrow_scope(void **state) {
     static const struct {
@@ -593,15 +610,19 @@ static void test_too_big(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_one_shot),         TEST(test_ring),           TEST(test_all_to_all),
-        TEST(test_traffic),          TEST(test_seed_repeats),   TEST(test_alone),
-        TEST(test_globals),          TEST(test_peers_variable), TEST(test_out_of_bounds),
-        TEST(test_beyond_all),       TEST(test_freed_peer),     TEST(test_misaligned),
-        TEST(test_writes_input),     TEST(test_uninitialised),  TEST(test_missing_flag),
-        TEST(test_plain_race),       TEST(test_missing_fence),  TEST(test_narrow_scope),
-        TEST(test_narrow_is_enough), TEST(test_passed_on),      TEST(test_rank_never_comes),
-        TEST(test_all_wait),         TEST(test_slow_rank),      TEST(test_no_peers),
-        TEST(test_too_big),
+        TEST(test_one_shot),      TEST(test_ring),
+        TEST(test_all_to_all),    TEST(test_traffic),
+        TEST(test_seed_repeats),  TEST(test_alone),
+        TEST(test_globals),       TEST(test_peers_variable),
+        TEST(test_out_of_bounds), TEST(test_beyond_all),
+        TEST(test_freed_peer),    TEST(test_misaligned),
+        TEST(test_writes_input),  TEST(test_uninitialised),
+        TEST(test_missing_flag),  TEST(test_plain_race),
+        TEST(test_missing_fence), TEST(test_narrow_scope),
+        TEST(test_no_acquire),    TEST(test_narrow_is_enough),
+        TEST(test_passed_on),     TEST(test_rank_never_comes),
+        TEST(test_all_wait),      TEST(test_slow_rank),
+        TEST(test_no_peers),      TEST(test_too_big),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,258 @@
+/* Tasks with ranks, through the binary: a right all-reduce passes and is tuned, the same seed twice
+ * with the same result; each kind of wrong one is stopped, and the reason names it; commands that
+ * know of no ranks say so. */
+#include "tests/cli_run.h"
+
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/asserts.h"
+
+/* As kernels/collectives/ar_oneshot, with chunks of 64 elements. */
+static const char source[] =
+    "#include \"evoke_cuda.h\"\n"
+    "extern \"C\" __global__ void sum_up(const float *__restrict__ input,\n"
+    "    float *__restrict__ output, float *stage, float *const *__restrict__ stages,\n"
+    "    unsigned *flags, unsigned *const *__restrict__ all_flags, int n, int ranks, int rank,\n"
+    "    unsigned epoch) {\n"
+    "    int i = blockIdx.x * 64 + threadIdx.x, peer = threadIdx.x;\n"
+    "    size_t half = (size_t)(epoch & 1) * ((n + 3) / 4 * 4);\n"
+    "    if (i < n)\n"
+    "        stage[half + i] = input[i];\n"
+    "    __syncthreads();\n"
+    "    if (peer < ranks) {\n"
+    "        __threadfence_system();\n"
+    "        *(volatile unsigned *)&all_flags[peer][blockIdx.x * ranks + rank] = epoch;\n"
+    "        while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - epoch) < 0)\n"
+    "            ;\n"
+    "        __threadfence_system();\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    if (i < n) {\n"
+    "        float sum = 0.0f;\n"
+    "        for (int r = 0; r < ranks; r++)\n"
+    "            sum += stages[r][half + i];\n"
+    "        output[i] = sum;\n"
+    "    }\n"
+    "}\n";
+
+static const char task_text[] =
+    "{\"name\": \"sum_up\", \"family\": \"f\", \"doc\": \"d\", \"ranks\": \"ranks\",\n"
+    " \"arguments\": [\n"
+    "  {\"name\": \"input\", \"kind\": \"in\", \"type\": \"f32\", \"count\": \"n\",\n"
+    "   \"data\": {\"generator\": \"normal\"}},\n"
+    "  {\"name\": \"output\", \"kind\": \"out\", \"type\": \"f32\", \"count\": \"n\"},\n"
+    "  {\"name\": \"stage\", \"kind\": \"inout\", \"type\": \"f32\", \"count\": "
+    "\"8 * ceil_div(n, 4)\",\n"
+    "   \"by_rank\": true, \"data\": {\"generator\": \"normal\"}},\n"
+    "  {\"name\": \"stages\", \"kind\": \"peers\", \"of\": \"stage\"},\n"
+    "  {\"name\": \"flags\", \"kind\": \"inout\", \"type\": \"u32\", \"initial\": \"constant\",\n"
+    "   \"count\": \"ceil_div(n, 64) * ranks\",\n"
+    "   \"data\": {\"generator\": \"constant\", \"value\": \"epoch - 1\"},\n"
+    "   \"domain\": {\"min\": \"epoch - 1\", \"max\": \"epoch - 1\"}},\n"
+    "  {\"name\": \"all_flags\", \"kind\": \"peers\", \"of\": \"flags\"},\n"
+    "  {\"name\": \"n\", \"kind\": \"scalar\", \"type\": \"s32\"},\n"
+    "  {\"name\": \"ranks\", \"kind\": \"scalar\", \"type\": \"s32\"},\n"
+    "  {\"name\": \"rank\", \"kind\": \"rank\", \"type\": \"s32\"},\n"
+    "  {\"name\": \"epoch\", \"kind\": \"scalar\", \"type\": \"u32\"}],\n"
+    " \"starts\": [\n"
+    "  {\"name\": \"plain\", \"source\": \"sum.cu\", \"grid\": \"ceil_div(n, 64)\", \"block\": "
+    "64},\n"
+    "  {\"name\": \"other\", \"source\": \"other.cu\", \"grid\": \"ceil_div(n, 64)\", "
+    "\"block\": 64}],\n"
+    " \"oracle\": \"ar_oneshot\", \"tolerance\": {\"relative_l2\": 1e-6},\n"
+    " \"cases\": [\n"
+    "  {\"name\": \"s\", \"split\": \"search\", \"use\": \"smoke\", "
+    "\"shape\": {\"n\": 70, \"ranks\": 3, \"epoch\": 1}},\n"
+    "  {\"name\": \"c\", \"split\": \"search\", \"use\": \"check\", "
+    "\"shape\": {\"n\": 301, \"ranks\": 4, \"epoch\": 2}},\n"
+    "  {\"name\": \"t\", \"split\": \"search\", \"use\": \"time\", "
+    "\"shape\": {\"n\": 2048, \"ranks\": 4, \"epoch\": 3}},\n"
+    "  {\"name\": \"h\", \"split\": \"held-out\", \"use\": \"time\", "
+    "\"shape\": {\"n\": 1500, \"ranks\": 2, \"epoch\": 4}}]}\n";
+
+static int setup(void **state) {
+    int failed = cli_setup(state);
+    if (failed == 0) {
+        cli_write("sum.cu", source);
+        cli_write("other.cu", source);
+        cli_write("sum.json", task_text);
+    }
+    return failed;
+}
+
+/* The rows of `evoke check`; the caller's reference. */
+static json_t *rows_of(const char *start, const char *device, int exit_code) {
+    json_t *all = cli_json(CLI_RUN("check", cli_path("sum.json"), "--split", "all", "--start",
+                                   start, "--device", device, "--json"),
+                           exit_code);
+    json_t *rows = json_incref(json_object_get(all, "rows"));
+    json_decref(all);
+    assert_true(json_array_size(rows) > 0);
+    return rows;
+}
+
+static const char *text_of(const json_t *row, const char *key) {
+    const char *text = json_string_value(json_object_get(row, key));
+    return text != NULL ? text : "";
+}
+
+/* Both starts pass all cases, with the times of the slowest rank. */
+static void test_right(void **state) {
+    (void)state;
+    json_t *rows = rows_of("all", "vm:h200", 0);
+    assert_int_equal(json_array_size(rows), 8);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        assert_string_equal(text_of(row, "verdict"), "pass");
+        if (strcmp(text_of(row, "case"), "t") == 0)
+            assert_true(json_number_value(json_object_get(row, "ns")) > 3000);
+    }
+    json_decref(rows);
+}
+
+/* What the gates leave out is told, with the reason. */
+static void test_not_applied(void **state) {
+    (void)state;
+    ev_proc_result r = CLI_RUN("check", cli_path("sum.json"));
+    cli_expect(&r, 0);
+    assert_non_null(strstr(ev_str_text(&r.err), "not applied: samples of blocks, because flags"));
+    assert_non_null(strstr(ev_str_text(&r.err), "not applied: two launches in a row, because"));
+    assert_non_null(strstr(ev_str_text(&r.err), "not applied: measured times, because"));
+    ev_proc_result_free(&r);
+}
+
+/* A profile says how many ranks there are, and its time is a modelled one. */
+static void test_profiled(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("profile", cli_path("sum.json"), "--json"), 0);
+    assert_int_equal(json_integer_value(json_object_get(json, "ranks")), 4);
+    assert_string_equal(text_of(json, "time_kind"), "modelled");
+    assert_true(json_number_value(json_object_get(json, "ns")) > 3000);
+    json_decref(json);
+}
+
+/* A start with `old` changed to `new` fails, and the reason of a case has all words. */
+static void must_fail(const char *old, const char *new, const char *first, const char *second) {
+    cli_copy_changed("sum.cu", "other.cu", old, new);
+    json_t *rows = rows_of("other", "vm:h200", 1);
+    bool found = false;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const char *reason = text_of(json_array_get(rows, i), "reason");
+        found = found || (strstr(reason, first) != NULL && strstr(reason, second) != NULL);
+    }
+    if (!found)
+        fail_msg("no reason has '%s' and '%s': %s", first, second,
+                 text_of(json_array_get(rows, 0), "reason"));
+    json_decref(rows);
+    cli_write("other.cu", source);
+}
+
+#define WAIT "while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - epoch) < 0)"
+
+static void test_no_wait(void **state) {
+    (void)state;
+    must_fail(WAIT, "if (epoch == 12345)", "race-global", "of rank ");
+}
+
+static void test_narrow_fence(void **state) {
+    (void)state;
+    must_fail("__threadfence_system();\n        *(vol", "__threadfence();\n        *(vol",
+              "race-global", "of rank ");
+}
+
+static void test_no_fence_behind(void **state) {
+    (void)state;
+    must_fail(";\n        __threadfence_system();\n    }", ";\n    }", "race-global", "of rank ");
+}
+
+static void test_own_first(void **state) {
+    (void)state;
+    must_fail("stages[r]", "stages[(r + rank) % ranks]", "the ranks disagree: element ",
+              "of 'output'");
+}
+
+static void test_deadlock(void **state) {
+    (void)state;
+    must_fail(" - epoch) < 0", " - epoch - (rank == 1)) < 0", "deadlock", "of rank 1");
+}
+
+/* A launch would overwrite what peers still read for the launch before. */
+static void test_one_half(void **state) {
+    (void)state;
+    must_fail("(epoch & 1)", "(n < 0)", "case s: relative L2 error", "");
+}
+
+static void test_outside(void **state) {
+    (void)state;
+    must_fail("[blockIdx.x * ranks + rank] = epoch", "[gridDim.x * ranks + rank] = epoch",
+              "out-of-bounds", "buffer 'flags'");
+}
+
+/* A rank that keeps its sum to itself leaves elements unwritten. */
+static void test_one_rank_idle(void **state) {
+    (void)state;
+    must_fail("        output[i] = sum;", "        if (rank < ranks - 1) output[i] = sum;",
+              "case c", "never written");
+}
+
+/* ---- the search ---- */
+
+/* All that the search found. */
+static char *found_by(const char *records) {
+    json_t *all = cli_json(CLI_RUN("tune", cli_path("sum.json"), "--evaluations", "40", "--seed",
+                                   "5", "--workers", "2", "--records", records, "--json"),
+                           0);
+    assert_true(json_array_size(json_object_get(all, "rows")) > 0);
+    ev_proc_result explained = CLI_RUN("explain", records);
+    cli_expect(&explained, 0);
+    json_t *rows = json_object_get(all, "rows");
+    char *text = json_dumps(rows, JSON_SORT_KEYS), *both = NULL;
+    assert_non_null(text);
+    assert_true(asprintf(&both, "%s\n%s", text, ev_str_text(&explained.out)) > 0);
+    free(text);
+    ev_proc_result_free(&explained);
+    json_decref(all);
+    return both;
+}
+
+static void test_tuned_twice(void **state) {
+    (void)state;
+    char *first = found_by(cli_path("one.sqlite")), *second = found_by(cli_path("two.sqlite"));
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
+}
+
+/* ---- what knows of no ranks ---- */
+
+static void test_refused(void **state) {
+    (void)state;
+    const char *task = cli_path("sum.json");
+    cli_expect_error(CLI_RUN("tune", task, "--evaluations", "9", "--out", cli_path("b")), 2,
+                     "task sum_up has ranks: one launch of its kernel runs on several GPUs, and a "
+                     "bundle tells of launches on one GPU. Leave the bundle out");
+    cli_expect_error(CLI_RUN("corpus", task, "c", "--out", cli_path("c")), 2,
+                     "no file has the addresses of a peer's buffers. Run it with evoke check");
+    cli_expect_error(CLI_RUN("check", task, "--device", "cuda:0"), 2,
+                     "times of several ranks are modelled, not yet measured; give --device");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_right),         cmocka_unit_test(test_not_applied),
+        cmocka_unit_test(test_profiled),      cmocka_unit_test(test_no_wait),
+        cmocka_unit_test(test_narrow_fence),  cmocka_unit_test(test_no_fence_behind),
+        cmocka_unit_test(test_own_first),     cmocka_unit_test(test_deadlock),
+        cmocka_unit_test(test_one_half),      cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_one_rank_idle), cmocka_unit_test(test_tuned_twice),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, setup, cli_teardown);
+}
