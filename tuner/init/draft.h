@@ -8,6 +8,9 @@
  * - draft_probe.c finds kinds and lengths of buffers by runs on the virtual machine, and
  * - draft_write.c writes task.json with its cases.
  *
+ * Of a program's launches (trace.h), draft_trace.c takes values and geometry, draft_replay.c kinds
+ * and lengths by runs on the recorded data, and draft_cases.c makes the cases.
+ *
  * Texts of a draft live in the arena of its cuda_text. */
 #ifndef TUNER_INIT_DRAFT_H
 #define TUNER_INIT_DRAFT_H
@@ -40,6 +43,8 @@ typedef struct draft_argument {
     bool is_partial;   /* inout, because a run leaves elements of it as they are */
     bool is_bool;      /* its elements are 0 and 1 */
     bool is_said;      /* scalars: the source's launch says the value */
+    const char *data;  /* the generator, as task.json has it; NULL: by the type */
+    uint32_t align;    /* bytes that every launch grants of the address; 0: as usual */
     size_t parameter;  /* number of the kernel's parameter, from 0 */
     /* Of a field of a struct that is passed by value: the parameter's name, the field's, bytes from
      * the struct's begin, and bytes of the struct. NULL: no field. */
@@ -66,8 +71,9 @@ typedef struct draft_layout {
 typedef struct draft_symbol {
     const char *name;
     ev_type type;
-    uint32_t lanes; /* as in draft_argument */
-    int64_t count;  /* of elements of the source's type */
+    uint32_t lanes;   /* as in draft_argument */
+    int64_t count;    /* of elements of the source's type */
+    const char *data; /* as in draft_argument */
 } draft_symbol;
 
 /* A name of the shape. */
@@ -137,6 +143,9 @@ int64_t draft_length(draft *d, size_t *at, size_t end);
 /* Fills in the symbols. */
 void draft_find_symbols(draft *d);
 
+/* Leaves out those that the kernel's PTX does not have, as other kernels use them. */
+ev_status draft_keep_symbols(draft *d, const char *ptx, size_t bytes, ev_error *err) EV_CHECKED;
+
 /* Fills in grid, block, shared and macros. */
 void draft_find_launch(draft *d);
 
@@ -161,7 +170,16 @@ bool draft_dimensions(draft *d, cuda_range range, const char *out[3], int depth)
 /* Finds kinds, counts and the values of the sizes by runs of the PTX. d->trap says why not. */
 ev_status draft_probe(draft *d, const char *ptx, size_t bytes, ev_error *err) EV_CHECKED;
 
-/* Appends task.json. `source`: name of the file beside it. */
-void draft_write(const draft *d, const char *source, ev_str *out);
+/* Appends task.json. `source`: name of the file beside it. `cases`: the lines of its cases; NULL:
+ * cases at the sizes that the probe found. */
+void draft_write(const draft *d, const char *source, const char *cases, ev_str *out);
+/* Appends a case at sizes that the probe found; `more`: names and values that its shape has beside
+ * the sizes, in JSON, or "". */
+void draft_write_case(const draft *d, const char *name, const char *split, const char *use,
+                      const int64_t *sizes, const char *more, bool last, ev_str *out);
+/* The largest error that another order of the same operations may make, as a text. */
+const char *draft_tolerance(const draft *d);
+/* The parameters of a kernel in PTX are those of the source. EV_BAD: they are others. */
+ev_status draft_check_entry(const draft *d, const vm_entry *entry, ev_error *err) EV_CHECKED;
 
 #endif

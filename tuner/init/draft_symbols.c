@@ -49,3 +49,17 @@ void draft_find_symbols(draft *d) {
     for (size_t i = 0; i < d->symbol_count; i++)
         draft_note(d, "the host fills %s: its data are guessed", d->symbols[i].name);
 }
+
+ev_status draft_keep_symbols(draft *d, const char *ptx, size_t bytes, ev_error *err) {
+    vm_module *module = NULL;
+    vm_variable v;
+    size_t kept = 0;
+    EV_TRY(vm_module_load(ptx, bytes, d->kernel->name, &module, err));
+    for (size_t i = 0; i < d->symbol_count; i++) {
+        if (vm_module_variable(module, d->symbols[i].name, &v))
+            d->symbols[kept++] = d->symbols[i];
+    }
+    d->symbol_count = kept;
+    vm_module_free(module);
+    return EV_OK;
+}
