@@ -94,7 +94,29 @@ static void note_left(draft *d, const trace *t) {
     }
 }
 
+/* A template without given arguments is the instance that the program launches first. */
+static ev_status take_instance(const char *path, const char *given, const trace *t, draft *d,
+                               ev_error *err) {
+    bool is_given = given != NULL && strchr(given, '<') != NULL;
+    char *name = NULL;
+    for (size_t i = 0; d->instance != NULL && !is_given && name == NULL && i < t->count; i++)
+        name = draft_instance_of(t->launches[i].kernel, d->kernel->name);
+    if (name == NULL)
+        return EV_OK;
+    draft_free(d);
+    ev_status status = read_source(path, name, d, err);
+    free(name);
+    return status;
+}
+
 /* ---- the task ---- */
+
+static bool is_scalar(const draft *d, const char *name) {
+    bool is = false;
+    for (size_t i = 0; i < d->argument_count; i++)
+        is |= d->arguments[i].kind == DRAFT_SCALAR && strcmp(d->arguments[i].name, name) == 0;
+    return is;
+}
 
 static void note_guesses(draft_trace *dt) {
     draft *d = dt->d;
@@ -108,7 +130,10 @@ static void note_guesses(draft_trace *dt) {
                        a->name);
     }
     for (size_t i = d->size_count; i < dt->name_count; i++)
-        draft_note(d, "%s is a name of the shape: no expression of the sizes gives it",
+        draft_note(d,
+                   is_scalar(d, dt->names[i])
+                       ? "%s differs from launch to launch, so it is a name of the shape"
+                       : "%s is a name of the shape: no expression of the sizes gives it",
                    dt->names[i]);
 }
 
@@ -158,12 +183,16 @@ static ev_status make_task(cmd_context *c, init_files *f, draft *d, ev_error *er
     ev_str cases = EV_STR_EMPTY, ptx = EV_STR_EMPTY;
     EV_TRY(init_files_open(c, d->kernel->name, f, err));
     ev_status status = init_files_copy(f, d, err);
+    if (status == EV_OK && d->instance == NULL) /* clang's errors, before the program is run */
+        status = init_files_build(f, d, &ptx, err);
     if (status == EV_OK)
+        status = record(c, f->made, d->kernel->name, &t, err);
+    if (status == EV_OK)
+        status = take_instance(f->path, cli_text(c->args, CLI_OPT_INIT_KERNEL), &t, d, err);
+    if (status == EV_OK && ptx.length == 0)
         status = init_files_build(f, d, &ptx, err);
     if (status == EV_OK)
         status = draft_keep_symbols(d, ptx.data, ptx.length, err);
-    if (status == EV_OK)
-        status = record(c, f->made, d->kernel->name, &t, err);
     if (status == EV_OK) {
         note_left(d, &t);
         status = draft_trace_begin(d, &t, &dt, err);
@@ -205,6 +234,8 @@ static ev_status run_without_source(cmd_context *c, ev_error *err) {
 ev_status init_from_run(cmd_context *c, ev_error *err) {
     init_files f = {.path = cli_text(c->args, CLI_OPT_INIT_SOURCE)};
     draft d = {0};
+    if (cli_count(c->args, CLI_OPT_INIT_LAUNCHES, 3) == 0)
+        return ev_fail(err, EV_BAD, "--launches 0: a task needs a launch; give 1 or more");
     if (f.path == NULL)
         return run_without_source(c, err);
     ev_status status = read_source(f.path, cli_text(c->args, CLI_OPT_INIT_KERNEL), &d, err);

@@ -143,7 +143,7 @@ int64_t draft_length(draft *d, size_t *at, size_t end);
 /* Fills in the symbols. */
 void draft_find_symbols(draft *d);
 
-/* Leaves out those that the kernel's PTX does not have, as other kernels use them. */
+/* Leaves out those that no instruction of the kernel's PTX has: other kernels use them. */
 ev_status draft_keep_symbols(draft *d, const char *ptx, size_t bytes, ev_error *err) EV_CHECKED;
 
 /* Fills in grid, block, shared and macros. */

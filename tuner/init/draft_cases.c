@@ -240,6 +240,9 @@ static void note_cases(const draft_trace *dt, const roles *r) {
                       "kernel does not run on them, or lengths are no expressions of the sizes");
     else
         draft_note(d, "small, odd and other have generated data, in the ranges of the recorded");
+    if (dt->count == 1)
+        draft_note(d,
+                   "one launch is all there is, so the held-out case is timed with the same data");
     if (r->rows[0].launch != NULL && r->rows[0].launch->cost > SMOKE_MOST)
         draft_note(d,
                    "each variant is run on %.1f million thread instructions before it is timed: "

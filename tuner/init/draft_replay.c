@@ -71,7 +71,15 @@ static bool take_whole(replay *r, size_t index) {
     a->count = length_of(dt, index);
     if (a->count != NULL)
         return true;
-    size_t at = dt->name_count;
+    size_t at = dt->d->size_count;
+    for (; a->count == NULL && at < dt->name_count; at++) { /* as the values and their columns */
+        bool all = true;
+        for (size_t k = 0; k < dt->count; k++)
+            all &= dt->cases[k].values[at].whole == (int64_t)dt->cases[k].buffers[index].elements;
+        a->count = all ? dt->names[at] : NULL;
+    }
+    if (a->count != NULL)
+        return true;
     a->count = draft_trace_name(dt, ev_arena_printf(dt->d->t->arena, "%s_count", a->name));
     for (size_t k = 0; a->count != NULL && k < dt->count; k++)
         dt->cases[k].values[at] = expr_of_whole((int64_t)dt->cases[k].buffers[index].elements);

@@ -174,13 +174,31 @@ static ev_status fail_layout(const draft *d, const trace_launch *l, ev_error *er
     return status;
 }
 
-/* The recorded kernel: the first with the source's parameters. An instance of a template is one
- * kernel among others. */
+/* Whether a recorded kernel is the draft's instance of a template, spaces aside. */
+static bool is_instance(const draft *d, const trace_launch *l) {
+    char *text = draft_instance_of(l->kernel, d->kernel->name);
+    const char *a = text, *b = d->instance != NULL ? strstr(d->instance, d->kernel->name) : NULL;
+    while (a != NULL && b != NULL && *a != '\0') {
+        a += *a == ' ';
+        b += *b == ' ';
+        if (*a++ != *b++)
+            a = NULL;
+    }
+    bool is = a != NULL && b != NULL && *b == '\0';
+    free(text);
+    return is;
+}
+
+/* The recorded kernel: the first of the draft's instance, else the first with the source's
+ * parameters. */
 static const char *choose_kernel(draft *d, const trace *t) {
     const char *chosen = NULL;
-    for (size_t i = 0; i < t->count; i++) {
-        if (chosen == NULL && has_layout(d, &t->launches[i]))
-            chosen = t->launches[i].kernel;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < t->count && chosen == NULL; i++) {
+            const trace_launch *l = &t->launches[i];
+            if (has_layout(d, l) && (pass > 0 || is_instance(d, l)))
+                chosen = l->kernel;
+        }
     }
     bool is_noted = chosen == NULL;
     for (size_t i = 0; i < t->count && !is_noted; i++) {

@@ -38,6 +38,10 @@ typedef struct draft_trace {
     char differs[300]; /* where the source's kernel leaves other numbers; "": nowhere */
 } draft_trace;
 
+/* "scale<float, 4>" of the instance "_Z5scaleIfLi4EEvPfi" of the template `name`; malloc'ed. NULL:
+ * it is none, or has arguments that are neither numbers nor plain types. */
+char *draft_instance_of(const char *in_ptx, const char *name);
+
 /* Takes the launches that the draft's kernel may have made; others are noted. EV_BAD: none is
  * left, or the program's kernel has other parameters. */
 ev_status draft_trace_begin(draft *d, const trace *t, draft_trace *out, ev_error *err) EV_CHECKED;

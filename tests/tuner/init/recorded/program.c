@@ -1,7 +1,7 @@
 /* A program with host code for the CUDA Driver API, whose launches test_from_run records. It knows
  * nothing of Evoke.
  *
- *   recorded_program KERNELS.ptx MODE [COUNT] */
+ *   program KERNELS.ptx MODE [COUNT] */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

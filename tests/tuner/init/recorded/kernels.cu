@@ -1,4 +1,4 @@
-// Kernels of a program that has its host code elsewhere: tests/tuner/init/recorded_program.c.
+// Kernels of a program that has its host code elsewhere: program.c.
 
 namespace ops {
 
