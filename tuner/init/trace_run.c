@@ -118,13 +118,19 @@ static const char *tail_of(const ev_str *text, size_t most) {
 /* What the stand-in knows of the reason: the CUDA runtime library, or calls that it lacks. */
 static void append_reason(const trace *t, ev_str *out) {
     if (t->asks_tables && t->count == 0)
-        ev_str_append(out,
-                      "\nIt asked for private tables of NVIDIA's driver, as the CUDA runtime "
-                      "library (libcudart) does. The stand-in has none: launch the kernel by the "
-                      "driver API (cuModuleLoadData, cuLaunchKernel), or make the task of the "
-                      "source alone by 'evoke init FILE.cu'");
+        ev_str_append(
+            out, "\nIt asked for private tables of NVIDIA's driver, as NVIDIA's CUDA runtime "
+                 "library does. The stand-in has none: link the library as a shared one (nvcc "
+                 "-cudart shared), so that the stand-in's own libcudart.so takes its place, or "
+                 "make the task of the source alone by 'evoke init FILE.cu'");
     if (t->said.length > 0)
         ev_str_printf(out, "\nThe stand-in said:\n%s", tail_of(&t->said, 1500));
+}
+
+static void append_messages(const ev_proc_result *r, ev_str *out) {
+    const char *said = tail_of(&r->err, 1500);
+    if (said[0] != '\0')
+        ev_str_printf(out, "\nIts last messages:\n%s", said);
 }
 
 static ev_status fail_program(const trace_request *q, const ev_proc_result *r, const trace *t,
@@ -136,9 +142,7 @@ static ev_status fail_program(const trace_request *q, const ev_proc_result *r, c
         ev_str_printf(&text, "%s ended with exit code %d", q->program, r->exit_code);
     ev_str_append(&text, ", so no task is made of its launches");
     append_reason(t, &text);
-    const char *said = tail_of(&r->err, 1500);
-    if (said[0] != '\0')
-        ev_str_printf(&text, "\nIts last messages:\n%s", said);
+    append_messages(r, &text);
     ev_status status = ev_fail_long(err, EV_BAD, ev_str_text(&text));
     ev_str_free(&text);
     return status;
@@ -156,7 +160,8 @@ static void append_names(const ev_str *lines, ev_str *out) {
     }
 }
 
-static ev_status fail_nothing(const trace_request *q, const trace *t, ev_error *err) {
+static ev_status fail_nothing(const trace_request *q, const ev_proc_result *r, const trace *t,
+                              ev_error *err) {
     ev_str text = EV_STR_EMPTY;
     if (t->processes == 0)
         ev_str_printf(&text,
@@ -175,6 +180,7 @@ static ev_status fail_nothing(const trace_request *q, const trace *t, ev_error *
         append_names(&t->kernels, &text);
     }
     append_reason(t, &text);
+    append_messages(r, &text);
     ev_status status = ev_fail_long(err, EV_BAD, ev_str_text(&text));
     ev_str_free(&text);
     return status;
@@ -200,7 +206,7 @@ static ev_status judge(const trace_request *q, const ev_proc_result *r, const tr
         return fail_program(q, r, t, err);
     if (q->kernel == NULL && t->kernels.length > 0)
         return fail_no_source(q, t, err);
-    return t->count == 0 ? fail_nothing(q, t, err) : EV_OK;
+    return t->count == 0 ? fail_nothing(q, r, t, err) : EV_OK;
 }
 
 ev_status trace_run(const trace_request *q, trace *out, ev_error *err) {

@@ -386,7 +386,28 @@ typedef struct own_error {
     const char *name, *words;
 } own_error;
 
+/* The words of an error that the driver has, too, are the driver's. */
 static const own_error OWN_ERRORS[] = {
+    {CUDA_SUCCESS, "cudaSuccess", NULL},
+    {CUDA_ERROR_INVALID_VALUE, "cudaErrorInvalidValue", NULL},
+    {CUDA_ERROR_OUT_OF_MEMORY, "cudaErrorMemoryAllocation", NULL},
+    {CUDA_ERROR_NOT_INITIALIZED, "cudaErrorInitializationError", NULL},
+    {CUDA_ERROR_NO_DEVICE, "cudaErrorNoDevice", NULL},
+    {CUDA_ERROR_INVALID_DEVICE, "cudaErrorInvalidDevice", NULL},
+    {CUDA_ERROR_NO_BINARY_FOR_GPU, "cudaErrorNoKernelImageForDevice", NULL},
+    {CUDA_ERROR_INVALID_PTX, "cudaErrorInvalidPtx", NULL},
+    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "cudaErrorUnsupportedPtxVersion", NULL},
+    {CUDA_ERROR_INVALID_HANDLE, "cudaErrorInvalidResourceHandle", NULL},
+    {CUDA_ERROR_NOT_FOUND, "cudaErrorSymbolNotFound", NULL},
+    {CUDA_ERROR_NOT_READY, "cudaErrorNotReady", NULL},
+    {CUDA_ERROR_ILLEGAL_ADDRESS, "cudaErrorIllegalAddress", NULL},
+    {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "cudaErrorLaunchOutOfResources", NULL},
+    {CUDA_ERROR_LAUNCH_TIMEOUT, "cudaErrorLaunchTimeout", NULL},
+    {CUDA_ERROR_ASSERT, "cudaErrorAssert", NULL},
+    {CUDA_ERROR_MISALIGNED_ADDRESS, "cudaErrorMisalignedAddress", NULL},
+    {CUDA_ERROR_LAUNCH_FAILED, "cudaErrorLaunchFailure", NULL},
+    {CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "cudaErrorCooperativeLaunchTooLarge", NULL},
+    {CUDA_ERROR_NOT_SUPPORTED, "cudaErrorNotSupported", NULL},
     {RT_INVALID_CONFIGURATION, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
     {RT_INVALID_SYMBOL, "cudaErrorInvalidSymbol", "invalid device symbol"},
     {RT_INVALID_DIRECTION, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
@@ -406,7 +427,7 @@ static const own_error *find_error(int number) {
 const char *cudaGetErrorString(CUresult error) {
     const own_error *own = find_error((int)error);
     const char *text = NULL;
-    if (own != NULL)
+    if (own != NULL && own->words != NULL)
         return own->words;
     return cuGetErrorString(error, &text) == CUDA_SUCCESS ? text : "unrecognized error code";
 }
@@ -421,11 +442,17 @@ const char *cudaGetErrorName(CUresult error) {
 
 /* ---- without a body ---- */
 
+static CUresult refuse(const char *name) {
+    const char *quiet = getenv("EVOKE_STANDIN_QUIET");
+    if (quiet == NULL || *quiet == '\0' || strcmp(quiet, "0") == 0)
+        (void)fprintf(stderr, "libcudart stand-in: %s: not supported\n", name);
+    return rt_keep(CUDA_ERROR_NOT_SUPPORTED);
+}
+
 #define RT_NAME(name)                                                                              \
     RT_EXPORT CUresult name(void);                                                                 \
     CUresult name(void) {                                                                          \
-        (void)fprintf(stderr, "libcudart stand-in: %s: not supported\n", #name);                   \
-        return rt_keep(CUDA_ERROR_NOT_SUPPORTED);                                                  \
+        return refuse(#name);                                                                      \
     }
 #include "fitness/device/standin/runtime_names.def"
 #undef RT_NAME

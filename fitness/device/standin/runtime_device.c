@@ -46,7 +46,22 @@ typedef struct properties {
     int pageable, concurrent_managed, preemption, registered, cooperative;
     ONLY_12(int cooperative_multi;)
     size_t shared_optin;
+    int pageable_tables, direct_managed, blocks_sm, window;
+    size_t shared_reserved;
+    int host_register, sparse, host_register_readonly, semaphores, pools, rdma;
+    unsigned rdma_flush;
+    int rdma_order;
+    unsigned pool_handles;
+    int deferred, ipc_events, clusters;
 } properties;
+
+#if RUNTIME_VERSION == 13
+_Static_assert(offsetof(properties, sms) == 384, "as in the header of 13.0");
+_Static_assert(offsetof(properties, surface_alignment) == 552, "as in the header of 13.0");
+_Static_assert(offsetof(properties, shared_sm) == 624, "as in the header of 13.0");
+_Static_assert(offsetof(properties, shared_reserved) == 696, "as in the header of 13.0");
+_Static_assert(offsetof(properties, clusters) == 748, "as in the header of 13.0");
+#endif
 
 RT_EXPORT CUresult PROPERTIES(properties *out, int device);
 
@@ -94,6 +109,8 @@ static CUresult fill(properties *p, int device) {
     p->shared_sm = (size_t)GET(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
     p->registers_sm = GET(MAX_REGISTERS_PER_MULTIPROCESSOR);
     p->shared_optin = (size_t)GET(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    p->blocks_sm = GET(MAX_BLOCKS_PER_MULTIPROCESSOR);
+    p->shared_reserved = (size_t)GET(RESERVED_SHARED_MEMORY_PER_BLOCK);
     return result;
 }
 

@@ -193,6 +193,26 @@ static void launches_that_fail_are_left_out(void **state) {
     check_task("add");
 }
 
+/* Host code that nvcc makes of <<< >>>, of both versions of the runtime library. */
+static void programs_of_the_runtime_library_are_recorded(void **state) {
+    (void)state;
+    static const char *const programs[] = {"12", "13"};
+    for (size_t i = 0; i < 2; i++) {
+        char program[256], folder[32];
+        snprintf(program, sizeof program, EVOKE_BINARY_DIR "/tests/client_runtime_%s", programs[i]);
+        snprintf(folder, sizeof folder, "runtime%s", programs[i]);
+        ev_proc_result r = CLI_RUN("init", "--from-run", program, "--source", SOURCE, "--kernel",
+                                   "saxpy", "--out", cli_path(folder), PTX, "96");
+        cli_expect(&r, 0);
+        must_have(r.out.data, "the largest relative L2 error is 0");
+        ev_proc_result_free(&r);
+        check_task(folder);
+    }
+    char *text = cli_read("runtime13/task.json");
+    must_have(text, "\"grid\": \"ceil_div(n, 96)\", \"block\": \"96\"");
+    free(text);
+}
+
 /* Another source than the program's: the task is written, and the user is told. */
 static void another_source_is_told(void **state) {
     (void)state;
@@ -231,9 +251,9 @@ static void programs_are_refused_with_the_reason(void **state) {
         {"nothing", "never called cuInit of libcuda.so.1 on the stand-in"},
         {"silent", "launched no kernel"},
         {"graph", "launched no kernel\nThe stand-in said:\ncuGraphCreate: not supported"},
-        {"tables",
-         "ended with exit code 1, so no task is made of its launches\nIt asked for "
-         "private tables of NVIDIA's driver, as the CUDA runtime library (libcudart) does"},
+        {"tables", "ended with exit code 1, so no task is made of its launches\nIt asked for "
+                   "private tables of NVIDIA's driver, as NVIDIA's CUDA runtime library does. The "
+                   "stand-in has none: link the library as a shared one (nvcc -cudart shared)"},
         {"spmv", "launched no kernel saxpy; it launched: _ZN3ops4spmvEPKiS1_PKfS3_Pfi"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -309,6 +329,7 @@ int main(void) {
         cmocka_unit_test(recording_is_deterministic),
         cmocka_unit_test(launches_are_bounded),
         cmocka_unit_test(launches_that_fail_are_left_out),
+        cmocka_unit_test(programs_of_the_runtime_library_are_recorded),
         cmocka_unit_test(another_source_is_told),
         cmocka_unit_test(programs_are_refused_with_the_reason),
         cmocka_unit_test(words_are_checked),
