@@ -33,9 +33,9 @@ static struct {
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local int device;
-static _Thread_local CUresult last;
+static _Thread_local rt_error last;
 
-CUresult rt_keep(CUresult result) {
+rt_error rt_keep(rt_error result) {
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
         last = result;
     return result;
@@ -43,11 +43,11 @@ CUresult rt_keep(CUresult result) {
 
 /* ---- devices ---- */
 
-static CUresult use(int number) {
+static rt_error use(int number) {
     CUcontext context = NULL;
     (void)pthread_mutex_lock(&runtime.lock);
     /* One reference a process: a primary context lives until cudaDeviceReset. */
-    CUresult result = cuDevicePrimaryCtxRetain(&context, number);
+    rt_error result = cuDevicePrimaryCtxRetain(&context, number);
     if (result == CUDA_SUCCESS && runtime.retained[number])
         (void)cuDevicePrimaryCtxRelease_v2(number);
     if (result == CUDA_SUCCESS)
@@ -56,34 +56,34 @@ static CUresult use(int number) {
     return result == CUDA_SUCCESS ? cuCtxSetCurrent(context) : result;
 }
 
-static CUresult start(void) {
+static rt_error start(void) {
     int version = 0;
-    CUresult result = cuInit(0);
+    rt_error result = cuInit(0);
     if (result == CUDA_SUCCESS)
         result = cuDriverGetVersion(&version);
     if (result == CUDA_SUCCESS && version < RUNTIME_VERSION * 1000)
-        result = (CUresult)RT_INSUFFICIENT_DRIVER;
+        result = RT_INSUFFICIENT_DRIVER;
     return result;
 }
 
-CUresult rt_ready(void) {
+rt_error rt_ready(void) {
     CUcontext now = NULL;
-    CUresult result = start();
+    rt_error result = start();
     if (result == CUDA_SUCCESS)
         result = cuCtxGetCurrent(&now);
     return result == CUDA_SUCCESS && now == NULL ? use(device) : result;
 }
 
-RT_EXPORT CUresult cudaSetDevice(int number);
-RT_EXPORT CUresult cudaGetDevice(int *number);
-RT_EXPORT CUresult cudaGetDeviceCount(int *count);
-RT_EXPORT CUresult cudaDeviceReset(void);
-RT_EXPORT CUresult cudaGetLastError(void);
-RT_EXPORT CUresult cudaPeekAtLastError(void);
+RT_EXPORT rt_error cudaSetDevice(int number);
+RT_EXPORT rt_error cudaGetDevice(int *number);
+RT_EXPORT rt_error cudaGetDeviceCount(int *count);
+RT_EXPORT rt_error cudaDeviceReset(void);
+RT_EXPORT rt_error cudaGetLastError(void);
+RT_EXPORT rt_error cudaPeekAtLastError(void);
 
-CUresult cudaSetDevice(int number) {
+rt_error cudaSetDevice(int number) {
     int count = 0;
-    CUresult result = start();
+    rt_error result = start();
     if (result == CUDA_SUCCESS)
         result = cuDeviceGetCount(&count);
     if (result == CUDA_SUCCESS && (number < 0 || number >= count))
@@ -95,21 +95,21 @@ CUresult cudaSetDevice(int number) {
     return rt_keep(result);
 }
 
-CUresult cudaGetDevice(int *number) {
+rt_error cudaGetDevice(int *number) {
     if (number == NULL)
         return rt_keep(CUDA_ERROR_INVALID_VALUE);
     *number = device;
     return CUDA_SUCCESS;
 }
 
-CUresult cudaGetDeviceCount(int *count) {
-    CUresult result = start();
+rt_error cudaGetDeviceCount(int *count) {
+    rt_error result = start();
     return rt_keep(result == CUDA_SUCCESS ? cuDeviceGetCount(count) : result);
 }
 
 /* The modules go with the context. */
-CUresult cudaDeviceReset(void) {
-    CUresult result = rt_ready();
+rt_error cudaDeviceReset(void) {
+    rt_error result = rt_ready();
     if (result != CUDA_SUCCESS)
         return rt_keep(result);
     (void)pthread_mutex_lock(&runtime.lock);
@@ -123,13 +123,13 @@ CUresult cudaDeviceReset(void) {
     return rt_keep(result);
 }
 
-CUresult cudaGetLastError(void) {
-    CUresult result = last;
+rt_error cudaGetLastError(void) {
+    rt_error result = last;
     last = CUDA_SUCCESS;
     return result;
 }
 
-CUresult cudaPeekAtLastError(void) {
+rt_error cudaPeekAtLastError(void) {
     return last;
 }
 
@@ -157,7 +157,7 @@ RT_EXPORT void __cudaRegisterVar(void **handle, char *host, char *address, const
                                  int is_extern, size_t bytes, int is_constant, int is_global);
 RT_EXPORT unsigned __cudaPushCallConfiguration(rt_dim3 grid, rt_dim3 block, size_t shared,
                                                void *stream);
-RT_EXPORT CUresult __cudaPopCallConfiguration(rt_dim3 *grid, rt_dim3 *block, size_t *shared,
+RT_EXPORT rt_error __cudaPopCallConfiguration(rt_dim3 *grid, rt_dim3 *block, size_t *shared,
                                               void *stream);
 
 void **__cudaRegisterFatBinary(void *wrapper) {
@@ -208,9 +208,9 @@ void __cudaRegisterVar(void **handle, char *host, char *address, const char *nam
 }
 
 /* The module of a symbol on the thread's device. */
-static CUresult module_of(const symbol *s, CUmodule *out) {
+static rt_error module_of(const symbol *s, CUmodule *out) {
     CUdevice now = device;
-    CUresult result = cuCtxGetDevice(&now);
+    rt_error result = cuCtxGetDevice(&now);
     CUmodule *place = &s->of->modules[now];
     if (result == CUDA_SUCCESS && *place == NULL)
         result = cuModuleLoadData(place, s->of->image);
@@ -226,42 +226,42 @@ static const symbol *find(const void *host, bool is_variable) {
     return NULL;
 }
 
-CUresult rt_function(const void *host, CUfunction *out) {
+rt_error rt_function(const void *host, CUfunction *out) {
     CUmodule module = NULL;
-    CUresult result = rt_ready();
+    rt_error result = rt_ready();
     if (result != CUDA_SUCCESS)
         return result;
     (void)pthread_mutex_lock(&runtime.lock);
     const symbol *s = find(host, false);
-    result = s != NULL ? module_of(s, &module) : (CUresult)RT_INVALID_FUNCTION;
+    result = s != NULL ? module_of(s, &module) : RT_INVALID_FUNCTION;
     if (result == CUDA_SUCCESS)
         result = cuModuleGetFunction(out, module, s->name);
     (void)pthread_mutex_unlock(&runtime.lock);
     return result;
 }
 
-CUresult rt_variable(const void *host, CUdeviceptr *address, size_t *bytes) {
+rt_error rt_variable(const void *host, CUdeviceptr *address, size_t *bytes) {
     CUmodule module = NULL;
-    CUresult result = rt_ready();
+    rt_error result = rt_ready();
     if (result != CUDA_SUCCESS)
         return result;
     (void)pthread_mutex_lock(&runtime.lock);
     const symbol *s = find(host, true);
-    result = s != NULL ? module_of(s, &module) : (CUresult)RT_INVALID_SYMBOL;
+    result = s != NULL ? module_of(s, &module) : RT_INVALID_SYMBOL;
     if (result == CUDA_SUCCESS)
         result = cuModuleGetGlobal_v2(address, bytes, module, s->name);
     (void)pthread_mutex_unlock(&runtime.lock);
-    return result == CUDA_ERROR_NOT_FOUND ? (CUresult)RT_INVALID_SYMBOL : result;
+    return result == CUDA_ERROR_NOT_FOUND ? RT_INVALID_SYMBOL : result;
 }
 
 /* ---- launches ---- */
 
-RT_EXPORT CUresult cudaLaunchKernel(const void *host, rt_dim3 grid, rt_dim3 block, void **arguments,
+RT_EXPORT rt_error cudaLaunchKernel(const void *host, rt_dim3 grid, rt_dim3 block, void **arguments,
                                     size_t shared, CUstream stream);
-RT_EXPORT CUresult cudaLaunchCooperativeKernel(const void *host, rt_dim3 grid, rt_dim3 block,
+RT_EXPORT rt_error cudaLaunchCooperativeKernel(const void *host, rt_dim3 grid, rt_dim3 block,
                                                void **arguments, size_t shared, CUstream stream);
-RT_EXPORT CUresult __cudaGetKernel(void **kernel, const void *host);
-RT_EXPORT CUresult __cudaLaunchKernel(void *kernel, rt_dim3 grid, rt_dim3 block, void **arguments,
+RT_EXPORT rt_error __cudaGetKernel(void **kernel, const void *host);
+RT_EXPORT rt_error __cudaLaunchKernel(void *kernel, rt_dim3 grid, rt_dim3 block, void **arguments,
                                       size_t shared, CUstream stream);
 
 unsigned __cudaPushCallConfiguration(rt_dim3 grid, rt_dim3 block, size_t shared, void *stream) {
@@ -271,9 +271,9 @@ unsigned __cudaPushCallConfiguration(rt_dim3 grid, rt_dim3 block, size_t shared,
     return 0;
 }
 
-CUresult __cudaPopCallConfiguration(rt_dim3 *grid, rt_dim3 *block, size_t *shared, void *stream) {
+rt_error __cudaPopCallConfiguration(rt_dim3 *grid, rt_dim3 *block, size_t *shared, void *stream) {
     if (pushed_count == 0)
-        return rt_keep((CUresult)RT_INVALID_CONFIGURATION);
+        return rt_keep(RT_INVALID_CONFIGURATION);
     const configuration *c = &pushed[--pushed_count];
     *grid = c->grid;
     *block = c->block;
@@ -282,10 +282,10 @@ CUresult __cudaPopCallConfiguration(rt_dim3 *grid, rt_dim3 *block, size_t *share
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(const void *host, rt_dim3 grid, rt_dim3 block, void **arguments,
+static rt_error launch(const void *host, rt_dim3 grid, rt_dim3 block, void **arguments,
                        size_t shared, CUstream stream, bool is_cooperative) {
     CUfunction f = NULL;
-    CUresult result = rt_function(host, &f);
+    rt_error result = rt_function(host, &f);
     if (result == CUDA_SUCCESS && shared > UINT32_MAX)
         result = CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
@@ -295,27 +295,26 @@ static CUresult launch(const void *host, rt_dim3 grid, rt_dim3 block, void **arg
                                                         block.z, bytes, stream, arguments)
                             : cuLaunchKernel(f, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                              bytes, stream, arguments, NULL);
-    return rt_keep(result == CUDA_ERROR_INVALID_VALUE ? (CUresult)RT_INVALID_CONFIGURATION
-                                                      : result);
+    return rt_keep(result == CUDA_ERROR_INVALID_VALUE ? RT_INVALID_CONFIGURATION : result);
 }
 
-CUresult cudaLaunchKernel(const void *host, rt_dim3 grid, rt_dim3 block, void **arguments,
+rt_error cudaLaunchKernel(const void *host, rt_dim3 grid, rt_dim3 block, void **arguments,
                           size_t shared, CUstream stream) {
     return launch(host, grid, block, arguments, shared, stream, false);
 }
 
-CUresult cudaLaunchCooperativeKernel(const void *host, rt_dim3 grid, rt_dim3 block,
+rt_error cudaLaunchCooperativeKernel(const void *host, rt_dim3 grid, rt_dim3 block,
                                      void **arguments, size_t shared, CUstream stream) {
     return launch(host, grid, block, arguments, shared, stream, true);
 }
 
 /* A kernel's handle is its address in the host's program, which no device is part of. */
-CUresult __cudaGetKernel(void **kernel, const void *host) {
+rt_error __cudaGetKernel(void **kernel, const void *host) {
     memcpy(kernel, &host, sizeof host);
     return CUDA_SUCCESS;
 }
 
-CUresult __cudaLaunchKernel(void *kernel, rt_dim3 grid, rt_dim3 block, void **arguments,
+rt_error __cudaLaunchKernel(void *kernel, rt_dim3 grid, rt_dim3 block, void **arguments,
                             size_t shared, CUstream stream) {
     return launch(kernel, grid, block, arguments, shared, stream, false);
 }

@@ -25,6 +25,8 @@ enum {
     RT_INVALID_FUNCTION = 98,
 };
 
+typedef unsigned rt_error; /* cudaError_t; unsigned as the driver's enum is */
+
 typedef struct rt_dim3 {
     unsigned x, y, z;
 } rt_dim3;
@@ -35,13 +37,13 @@ typedef struct rt_dim3 {
 #undef CU_FN
 
 /* Makes the thread's device current, unless the program made a context current itself. */
-CUresult rt_ready(void);
+rt_error rt_ready(void);
 /* Keeps an error for cudaGetLastError, and returns it. */
-CUresult rt_keep(CUresult result);
+rt_error rt_keep(rt_error result);
 /* The kernel behind a function of the host. */
-CUresult rt_function(const void *host, CUfunction *out);
+rt_error rt_function(const void *host, CUfunction *out);
 /* The variable of the device behind one of the host. */
-CUresult rt_variable(const void *host, CUdeviceptr *address, size_t *bytes);
+rt_error rt_variable(const void *host, CUdeviceptr *address, size_t *bytes);
 
 /* Whether cudaMemcpyDefault's question for a side is answered by "device". */
 bool rt_is_device(const void *pointer);

@@ -8,9 +8,9 @@
 
 /* A function that is one call of the driver in the thread's context. */
 #define RT_CALL(name, params, call)                                                                \
-    RT_EXPORT CUresult name params;                                                                \
-    CUresult name params {                                                                         \
-        CUresult ready_ = rt_ready();                                                              \
+    RT_EXPORT rt_error name params;                                                                \
+    rt_error name params {                                                                         \
+        rt_error ready_ = rt_ready();                                                              \
         return rt_keep(ready_ == CUDA_SUCCESS ? (call) : ready_);                                  \
     }
 
@@ -21,9 +21,9 @@ static CUdeviceptr address_of(const void *pointer) {
 /* ---- memory ---- */
 
 /* The runtime gives NULL where the driver refuses. */
-static CUresult allocate(void **out, size_t bytes) {
+static rt_error allocate(void **out, size_t bytes) {
     CUdeviceptr address = 0;
-    CUresult result = CUDA_SUCCESS;
+    rt_error result = CUDA_SUCCESS;
     if (out == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     if (bytes > 0)
@@ -32,30 +32,30 @@ static CUresult allocate(void **out, size_t bytes) {
     return result;
 }
 
-static CUresult allocate_managed(void **out, size_t bytes, unsigned flags) {
+static rt_error allocate_managed(void **out, size_t bytes, unsigned flags) {
     CUdeviceptr address = 0;
-    CUresult result = cuMemAllocManaged(&address, bytes, flags);
+    rt_error result = cuMemAllocManaged(&address, bytes, flags);
     memcpy(out, &address, sizeof address);
     return result;
 }
 
-static CUresult allocate_rows(void **out, size_t *pitch, size_t width, size_t height) {
+static rt_error allocate_rows(void **out, size_t *pitch, size_t width, size_t height) {
     CUdeviceptr address = 0;
-    CUresult result = cuMemAllocPitch_v2(&address, pitch, width, height, 16);
+    rt_error result = cuMemAllocPitch_v2(&address, pitch, width, height, 16);
     memcpy(out, &address, sizeof address);
     return result;
 }
 
-static CUresult allocate_async(void **out, size_t bytes, CUstream stream) {
+static rt_error allocate_async(void **out, size_t bytes, CUstream stream) {
     CUdeviceptr address = 0;
-    CUresult result = cuMemAllocAsync(&address, bytes, stream);
+    rt_error result = cuMemAllocAsync(&address, bytes, stream);
     memcpy(out, &address, sizeof address);
     return result;
 }
 
-static CUresult device_pointer(void **out, void *host, unsigned flags) {
+static rt_error device_pointer(void **out, void *host, unsigned flags) {
     CUdeviceptr address = 0;
-    CUresult result = cuMemHostGetDevicePointer_v2(&address, host, flags);
+    rt_error result = cuMemHostGetDevicePointer_v2(&address, host, flags);
     memcpy(out, &address, sizeof address);
     return result;
 }
@@ -100,7 +100,7 @@ static int direction(void *to, const void *from, int kind) {
     return kind >= HOST_TO_HOST && kind <= DEVICE_TO_DEVICE ? kind : -1;
 }
 
-static CUresult copy(void *to, const void *from, size_t bytes, int kind) {
+static rt_error copy(void *to, const void *from, size_t bytes, int kind) {
     if (bytes == 0)
         return CUDA_SUCCESS;
     switch (direction(to, from, kind)) {
@@ -114,16 +114,16 @@ static CUresult copy(void *to, const void *from, size_t bytes, int kind) {
     case DEVICE_TO_DEVICE:
         return cuMemcpyDtoD_v2(address_of(to), address_of(from), bytes);
     default:
-        return (CUresult)RT_INVALID_DIRECTION;
+        return RT_INVALID_DIRECTION;
     }
 }
 
-static CUresult copy_async(void *to, const void *from, size_t bytes, int kind, CUstream stream) {
+static rt_error copy_async(void *to, const void *from, size_t bytes, int kind, CUstream stream) {
     if (bytes == 0)
         return CUDA_SUCCESS;
     switch (direction(to, from, kind)) {
     case HOST_TO_HOST: {
-        CUresult result = cuStreamSynchronize(stream);
+        rt_error result = cuStreamSynchronize(stream);
         memcpy(to, from, bytes);
         return result;
     }
@@ -134,14 +134,14 @@ static CUresult copy_async(void *to, const void *from, size_t bytes, int kind, C
     case DEVICE_TO_DEVICE:
         return cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), bytes, stream);
     default:
-        return (CUresult)RT_INVALID_DIRECTION;
+        return RT_INVALID_DIRECTION;
     }
 }
 
 /* Row by row: a copy of rows has no time of its own in the model. */
-static CUresult copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+static rt_error copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                           size_t width, size_t height, int kind, CUstream stream) {
-    CUresult result =
+    rt_error result =
         width > to_pitch || width > from_pitch ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     for (size_t i = 0; result == CUDA_SUCCESS && i < height; i++)
         result = copy_async((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width,
@@ -149,25 +149,25 @@ static CUresult copy_rows(void *to, size_t to_pitch, const void *from, size_t fr
     return result;
 }
 
-static CUresult copy_rows_now(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+static rt_error copy_rows_now(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t height, int kind) {
-    CUresult result = copy_rows(to, to_pitch, from, from_pitch, width, height, kind, NULL);
+    rt_error result = copy_rows(to, to_pitch, from, from_pitch, width, height, kind, NULL);
     return result == CUDA_SUCCESS ? cuStreamSynchronize(NULL) : result;
 }
 
-static CUresult variable_at(const void *variable, size_t bytes, size_t offset, CUdeviceptr *out) {
+static rt_error variable_at(const void *variable, size_t bytes, size_t offset, CUdeviceptr *out) {
     size_t has = 0;
-    CUresult result = rt_variable(variable, out, &has);
+    rt_error result = rt_variable(variable, out, &has);
     if (result == CUDA_SUCCESS && (offset > has || bytes > has - offset))
         result = CUDA_ERROR_INVALID_VALUE;
     *out += offset;
     return result;
 }
 
-static CUresult copy_to_variable(const void *variable, const void *from, size_t bytes,
+static rt_error copy_to_variable(const void *variable, const void *from, size_t bytes,
                                  size_t offset, int kind, CUstream stream) {
     CUdeviceptr at = 0;
-    CUresult result = variable_at(variable, bytes, offset, &at);
+    rt_error result = variable_at(variable, bytes, offset, &at);
     return result == CUDA_SUCCESS
                ? copy_async((void *)(uintptr_t)at, from, bytes,
                             kind == BY_ADDRESS && !rt_is_device(from) ? HOST_TO_DEVICE : kind,
@@ -175,17 +175,17 @@ static CUresult copy_to_variable(const void *variable, const void *from, size_t 
                : result;
 }
 
-static CUresult copy_from_variable(void *to, const void *variable, size_t bytes, size_t offset,
+static rt_error copy_from_variable(void *to, const void *variable, size_t bytes, size_t offset,
                                    int kind, CUstream stream) {
     CUdeviceptr at = 0;
-    CUresult result = variable_at(variable, bytes, offset, &at);
+    rt_error result = variable_at(variable, bytes, offset, &at);
     return result == CUDA_SUCCESS
                ? copy_async(to, (const void *)(uintptr_t)at, bytes,
                             kind == BY_ADDRESS && !rt_is_device(to) ? DEVICE_TO_HOST : kind, stream)
                : result;
 }
 
-static CUresult then_wait(CUresult result) {
+static rt_error then_wait(rt_error result) {
     return result == CUDA_SUCCESS ? cuStreamSynchronize(NULL) : result;
 }
 
@@ -219,22 +219,22 @@ RT_CALL(cudaMemset, (void *to, int value, size_t bytes),
 RT_CALL(cudaMemsetAsync, (void *to, int value, size_t bytes, CUstream stream),
         cuMemsetD8Async(address_of(to), (unsigned char)value, bytes, stream))
 
-static CUresult fill_rows(void *to, size_t pitch, int value, size_t width, size_t height) {
-    CUresult result = width > pitch ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+static rt_error fill_rows(void *to, size_t pitch, int value, size_t width, size_t height) {
+    rt_error result = width > pitch ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     for (size_t i = 0; result == CUDA_SUCCESS && i < height; i++)
         result = cuMemsetD8_v2(address_of(to) + i * pitch, (unsigned char)value, width);
     return result;
 }
 
-static CUresult variable_address(void **out, const void *variable) {
+static rt_error variable_address(void **out, const void *variable) {
     CUdeviceptr address = 0;
     size_t bytes = 0;
-    CUresult result = rt_variable(variable, &address, &bytes);
+    rt_error result = rt_variable(variable, &address, &bytes);
     memcpy(out, &address, sizeof address);
     return result;
 }
 
-static CUresult variable_bytes(size_t *out, const void *variable) {
+static rt_error variable_bytes(size_t *out, const void *variable) {
     CUdeviceptr address = 0;
     return rt_variable(variable, &address, out);
 }
@@ -246,14 +246,14 @@ RT_CALL(cudaGetSymbolSize, (size_t *out, const void *variable), variable_bytes(o
 
 /* Where managed memory lies is nothing that the machine models; the arguments differ between
  * versions. */
-RT_EXPORT CUresult cudaMemPrefetchAsync(void);
-RT_EXPORT CUresult cudaMemAdvise(void);
+RT_EXPORT rt_error cudaMemPrefetchAsync(void);
+RT_EXPORT rt_error cudaMemAdvise(void);
 
-CUresult cudaMemPrefetchAsync(void) {
+rt_error cudaMemPrefetchAsync(void) {
     return CUDA_SUCCESS;
 }
 
-CUresult cudaMemAdvise(void) {
+rt_error cudaMemAdvise(void) {
     return CUDA_SUCCESS;
 }
 
@@ -301,10 +301,10 @@ typedef struct attributes {
     int threads, registers, ptx, binary, cache, dynamic, carveout;
 } attributes;
 
-static CUresult read_attributes(attributes *out, const void *host) {
+static rt_error read_attributes(attributes *out, const void *host) {
     int value[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT + 1] = {0};
     CUfunction f = NULL;
-    CUresult result = rt_function(host, &f);
+    rt_error result = rt_function(host, &f);
     for (int i = 0; result == CUDA_SUCCESS && i < (int)(sizeof value / sizeof value[0]); i++)
         result = cuFuncGetAttribute(&value[i], (CUfunction_attribute)i, f);
     if (result != CUDA_SUCCESS)
@@ -322,22 +322,22 @@ static CUresult read_attributes(attributes *out, const void *host) {
     return CUDA_SUCCESS;
 }
 
-static CUresult set_attribute(const void *host, int attribute, int value) {
+static rt_error set_attribute(const void *host, int attribute, int value) {
     CUfunction f = NULL;
-    CUresult result = rt_function(host, &f);
+    rt_error result = rt_function(host, &f);
     return result == CUDA_SUCCESS ? cuFuncSetAttribute(f, (CUfunction_attribute)attribute, value)
                                   : result;
 }
 
-static CUresult set_cache(const void *host, int config) {
+static rt_error set_cache(const void *host, int config) {
     CUfunction f = NULL;
-    CUresult result = rt_function(host, &f);
+    rt_error result = rt_function(host, &f);
     return result == CUDA_SUCCESS ? cuFuncSetCacheConfig(f, (CUfunc_cache)config) : result;
 }
 
-static CUresult count_blocks(int *out, const void *host, int block, size_t shared) {
+static rt_error count_blocks(int *out, const void *host, int block, size_t shared) {
     CUfunction f = NULL;
-    CUresult result = rt_function(host, &f);
+    rt_error result = rt_function(host, &f);
     return result == CUDA_SUCCESS
                ? cuOccupancyMaxActiveBlocksPerMultiprocessor(out, f, block, shared)
                : result;
@@ -365,24 +365,30 @@ RT_CALL(cudaDeviceCanAccessPeer, (int *can, int device, int peer),
 RT_CALL(cudaDeviceGetLimit, (size_t *value, int limit), cuCtxGetLimit(value, (CUlimit)limit))
 RT_CALL(cudaDeviceSetLimit, (int limit, size_t value), cuCtxSetLimit((CUlimit)limit, value))
 RT_CALL(cudaDeviceSetCacheConfig, (int config), cuCtxSetCacheConfig((CUfunc_cache)config))
-RT_CALL(cudaSetDeviceFlags, (unsigned flags), ((void)flags, CUDA_SUCCESS))
 
-RT_EXPORT CUresult cudaDriverGetVersion(int *version);
-RT_EXPORT CUresult cudaRuntimeGetVersion(int *version);
-RT_EXPORT const char *cudaGetErrorString(CUresult error);
-RT_EXPORT const char *cudaGetErrorName(CUresult error);
+RT_EXPORT rt_error cudaSetDeviceFlags(unsigned flags);
+RT_EXPORT rt_error cudaDriverGetVersion(int *version);
+RT_EXPORT rt_error cudaRuntimeGetVersion(int *version);
+RT_EXPORT const char *cudaGetErrorString(rt_error error);
+RT_EXPORT const char *cudaGetErrorName(rt_error error);
 
-CUresult cudaDriverGetVersion(int *version) {
+/* How the host waits. */
+rt_error cudaSetDeviceFlags(unsigned flags) {
+    (void)flags;
+    return CUDA_SUCCESS;
+}
+
+rt_error cudaDriverGetVersion(int *version) {
     return rt_keep(cuDriverGetVersion(version));
 }
 
-CUresult cudaRuntimeGetVersion(int *version) {
+rt_error cudaRuntimeGetVersion(int *version) {
     *version = RUNTIME_VERSION * 1000;
     return CUDA_SUCCESS;
 }
 
 typedef struct own_error {
-    int number;
+    rt_error number;
     const char *name, *words;
 } own_error;
 
@@ -416,7 +422,7 @@ static const own_error OWN_ERRORS[] = {
     {RT_INVALID_FUNCTION, "cudaErrorInvalidDeviceFunction", "invalid device function"},
 };
 
-static const own_error *find_error(int number) {
+static const own_error *find_error(rt_error number) {
     for (size_t i = 0; i < sizeof OWN_ERRORS / sizeof OWN_ERRORS[0]; i++) {
         if (OWN_ERRORS[i].number == number)
             return &OWN_ERRORS[i];
@@ -424,16 +430,16 @@ static const own_error *find_error(int number) {
     return NULL;
 }
 
-const char *cudaGetErrorString(CUresult error) {
-    const own_error *own = find_error((int)error);
+const char *cudaGetErrorString(rt_error error) {
+    const own_error *own = find_error(error);
     const char *text = NULL;
     if (own != NULL && own->words != NULL)
         return own->words;
     return cuGetErrorString(error, &text) == CUDA_SUCCESS ? text : "unrecognized error code";
 }
 
-const char *cudaGetErrorName(CUresult error) {
-    const own_error *own = find_error((int)error);
+const char *cudaGetErrorName(rt_error error) {
+    const own_error *own = find_error(error);
     const char *text = NULL;
     if (own != NULL)
         return own->name;
@@ -442,7 +448,7 @@ const char *cudaGetErrorName(CUresult error) {
 
 /* ---- without a body ---- */
 
-static CUresult refuse(const char *name) {
+static rt_error refuse(const char *name) {
     const char *quiet = getenv("EVOKE_STANDIN_QUIET");
     if (quiet == NULL || *quiet == '\0' || strcmp(quiet, "0") == 0)
         (void)fprintf(stderr, "libcudart stand-in: %s: not supported\n", name);
@@ -450,8 +456,8 @@ static CUresult refuse(const char *name) {
 }
 
 #define RT_NAME(name)                                                                              \
-    RT_EXPORT CUresult name(void);                                                                 \
-    CUresult name(void) {                                                                          \
+    RT_EXPORT rt_error name(void);                                                                 \
+    rt_error name(void) {                                                                          \
         return refuse(#name);                                                                      \
     }
 #include "fitness/device/standin/runtime_names.def"

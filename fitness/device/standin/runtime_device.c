@@ -63,7 +63,7 @@ _Static_assert(offsetof(properties, shared_reserved) == 696, "as in the header o
 _Static_assert(offsetof(properties, clusters) == 748, "as in the header of 13.0");
 #endif
 
-RT_EXPORT CUresult PROPERTIES(properties *out, int device);
+RT_EXPORT rt_error PROPERTIES(properties *out, int device);
 
 static int attribute(CUdevice_attribute which, int device) {
     int value = 0;
@@ -72,8 +72,8 @@ static int attribute(CUdevice_attribute which, int device) {
 
 #define GET(name) attribute(CU_DEVICE_ATTRIBUTE_##name, device)
 
-static CUresult fill(properties *p, int device) {
-    CUresult result = cuDeviceGetName(p->name, sizeof p->name, device);
+static rt_error fill(properties *p, int device) {
+    rt_error result = cuDeviceGetName(p->name, sizeof p->name, device);
     if (result == CUDA_SUCCESS)
         result = cuDeviceGetUuid_v2(&p->uuid, device);
     if (result == CUDA_SUCCESS)
@@ -114,8 +114,8 @@ static CUresult fill(properties *p, int device) {
     return result;
 }
 
-CUresult PROPERTIES(properties *out, int device) {
-    CUresult result = out != NULL ? rt_ready() : CUDA_ERROR_INVALID_VALUE;
+rt_error PROPERTIES(properties *out, int device) {
+    rt_error result = out != NULL ? rt_ready() : CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return rt_keep(result);
     memset(out, 0, sizeof *out);
