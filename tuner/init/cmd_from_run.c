@@ -148,8 +148,7 @@ static ev_status fill_draft(draft_trace *dt, const init_files *f, const ev_str *
     return draft_write_traced(dt, f->made, cases, err);
 }
 
-static void tell(cmd_context *c, const init_files *f, const draft_trace *dt) {
-    const draft *d = dt->d;
+static void tell(cmd_context *c, const init_files *f, const draft *d, const draft_trace *dt) {
     const char *entry = d->instance != NULL ? d->instance : d->kernel->name;
     ev_str_printf(c->out, "%s/task.json: %s of %s, %zu argument%s, %zu recorded launch%s of %s\n",
                   f->folder, entry, f->path, d->argument_count, d->argument_count == 1 ? "" : "s",
@@ -205,7 +204,7 @@ static ev_status make_task(cmd_context *c, init_files *f, draft *d, ev_error *er
         status = init_files_task(f, d, ev_str_text(&cases), err);
     status = init_files_close(f, status, err);
     if (status == EV_OK)
-        tell(c, f, &dt);
+        tell(c, f, d, &dt);
     ev_str_free(&cases);
     ev_str_free(&ptx);
     draft_trace_free(&dt);

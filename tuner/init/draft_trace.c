@@ -267,7 +267,7 @@ static bool is_same_in_all(const draft_trace *dt, const draft_argument *a) {
     bool same = scalar_of(a, dt->cases[0].launch, &first);
     for (size_t i = 1; same && i < dt->count; i++)
         same = scalar_of(a, dt->cases[i].launch, &value) && value.whole == first.whole &&
-               memcmp(&value.real, &first.real, sizeof value.real) == 0;
+               !(value.real < first.real) && !(value.real > first.real);
     return same;
 }
 

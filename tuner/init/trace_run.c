@@ -209,7 +209,8 @@ static ev_status judge(const trace_request *q, const ev_proc_result *r, const tr
     return t->count == 0 ? fail_nothing(q, r, t, err) : EV_OK;
 }
 
-ev_status trace_run(const trace_request *q, trace *out, ev_error *err) {
+ev_status trace_run(const trace_request *request, trace *out, ev_error *err) {
+    const trace_request *q = request;
     EV_TRY(check_program(q->program, err));
     char *standin = find_standin();
     if (standin == NULL)
