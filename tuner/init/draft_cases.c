@@ -19,7 +19,7 @@ enum { CHECKS = 3, CASES = 16 };
 /* Thread instructions of a case. */
 #define SMOKE_MOST UINT64_C(2000000)
 #define CHECK_MOST UINT64_C(12000000)
-#define TIME_MOST UINT64_C(1000000000)
+#define TIME_MOST UINT64_C(2000000000) /* the baseline is the oracle, so all blocks are run */
 
 /* A row of "cases": a launch, or generated data. */
 typedef struct role {
@@ -64,14 +64,29 @@ static size_t dearest(const roles *r, uint64_t most) {
     return best;
 }
 
-static void assign(const draft_trace *dt, roles *r) {
-    const draft *d = dt->d;
-    bool generates = dt->generates;
+static void add_generated(const draft *d, roles *r) {
+    add_row(r, (role){"odd", "search", "check", NULL, d->odd});
+    add_row(r, (role){"other", "held-out", "check", NULL, d->other_odd});
+}
+
+/* No launch is cheap enough. */
+static void assign_generated(const draft *d, roles *r) {
+    add_row(r, (role){"small", "search", "smoke", NULL, d->small});
+    add_row(r, (role){"large", "search", "time", NULL, d->large});
+    add_row(r, (role){"other-large", "held-out", "time", NULL, d->other_large});
+    add_generated(d, r);
+}
+
+static void sort_launches(const draft_trace *dt, roles *r) {
     for (size_t i = 0; i < dt->count; i++)
         r->order[r->order_count++] = &dt->cases[i];
     qsort(r->order, r->order_count, sizeof(r->order[0]), by_cost);
+}
+
+static void assign(const draft_trace *dt, roles *r) {
+    const draft *d = dt->d;
+    bool generates = dt->generates;
     size_t timed = dearest(r, TIME_MOST);
-    timed = timed == SIZE_MAX ? 0 : timed;
     if (!generates || r->order[0]->cost <= SMOKE_MOST)
         add_launch(r, 0, "smoke", "search", "smoke");
     else
@@ -84,10 +99,8 @@ static void assign(const draft_trace *dt, roles *r) {
         add_launch(r, other, "held-out-check", "held-out", "check");
     for (size_t i; checks < CHECKS && (i = dearest(r, CHECK_MOST)) != SIZE_MAX; checks++)
         add_launch(r, i, "check", "search", "check");
-    if (generates) {
-        add_row(r, (role){"odd", "search", "check", NULL, d->odd});
-        add_row(r, (role){"other", "held-out", "check", NULL, d->other_odd});
-    }
+    if (generates)
+        add_generated(d, r);
     if (checks == 0 && !generates)
         add_launch(r, 0, "check", "search", "check");
     if (other == SIZE_MAX && !generates)
@@ -161,19 +174,11 @@ static ev_status write_once(const draft_trace *dt, const traced_case *c, const c
 
 /* ---- task.json ---- */
 
-/* As short as reading it back allows. */
 static void write_number(const expr_value *v, ev_str *out) {
-    char text[64];
-    if (!v->is_real) {
+    if (v->is_real)
+        draft_trace_real(EV_F64, v->real, out);
+    else
         ev_str_printf(out, "%" PRId64, v->whole);
-        return;
-    }
-    for (int digits = 6; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, v->real);
-        if (!(fabs(strtod(text, NULL) - v->real) > 0))
-            break;
-    }
-    ev_str_append(out, text);
 }
 
 static void write_names(const draft_trace *dt, const traced_case *c, size_t first, ev_str *out) {
@@ -225,12 +230,26 @@ static void write_row(const draft_trace *dt, const role *row, bool last, ev_str 
     ev_str_append(out, last ? "}\n" : "},\n");
 }
 
+static ev_status fail_cost(const draft_trace *dt, const roles *r, ev_error *err) {
+    const traced_case *c = r->order[0];
+    return ev_fail(err, EV_BAD,
+                   "launch %" PRIu64 " of %s, the cheapest, takes %.0f million thread "
+                   "instructions, and a case at most %.0f million; run the program with less data",
+                   c->launch->number, dt->d->kernel->name, (double)c->cost * 1e-6,
+                   (double)TIME_MOST * 1e-6);
+}
+
 static void note_cases(const draft_trace *dt, const roles *r) {
     draft *d = dt->d;
     size_t unused = 0;
     for (size_t i = 0; i < r->order_count; i++)
         unused += !r->used[i];
-    if (unused > 0)
+    if (r->order[0]->cost > TIME_MOST)
+        draft_note(d,
+                   "no case has recorded data: the cheapest launch takes %.0f million thread "
+                   "instructions, and a case at most %.0f million",
+                   (double)r->order[0]->cost * 1e-6, (double)TIME_MOST * 1e-6);
+    else if (unused > 0)
         draft_note(d,
                    "%zu recorded launch%s in no case: the cases are the cheapest and the "
                    "dearest launches",
@@ -252,7 +271,14 @@ static void note_cases(const draft_trace *dt, const roles *r) {
 
 ev_status draft_write_traced(draft_trace *dt, const char *folder, ev_str *out, ev_error *err) {
     roles r = {0};
-    assign(dt, &r);
+    sort_launches(dt, &r);
+    bool is_cheap = r.order[0]->cost <= TIME_MOST;
+    if (!is_cheap && !dt->generates)
+        return fail_cost(dt, &r, err);
+    if (is_cheap)
+        assign(dt, &r);
+    else
+        assign_generated(dt->d, &r);
     qsort(r.rows, r.count, sizeof r.rows[0], by_use);
     for (size_t i = 0; i < r.count; i++) {
         if (r.rows[i].launch != NULL)

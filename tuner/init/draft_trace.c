@@ -271,11 +271,28 @@ static bool is_same_in_all(const draft_trace *dt, const draft_argument *a) {
     return same;
 }
 
+void draft_trace_real(ev_type type, double value, ev_str *out) {
+    char text[64];
+    for (int digits = 6; digits <= 17; digits++) {
+        double back = 0;
+        (void)snprintf(text, sizeof text, "%.*g", digits, value);
+        ev_type_set(type, &back, 0, strtod(text, NULL));
+        back = ev_type_get(type, &back, 0);
+        if (!(back < value) && !(back > value))
+            break;
+    }
+    ev_str_append(out, text);
+}
+
 static const char *text_of(const draft_trace *dt, const draft_argument *a, const expr_value *v) {
     ev_arena *arena = dt->d->t->arena;
     if (!v->is_real)
         return ev_arena_printf(arena, "%" PRId64, v->whole);
-    return ev_arena_printf(arena, "%.*g", a->type == EV_F64 ? 17 : 9, v->real);
+    ev_str text = EV_STR_EMPTY;
+    draft_trace_real(a->type, v->real, &text);
+    const char *kept = ev_arena_strdup(arena, ev_str_text(&text));
+    ev_str_free(&text);
+    return kept;
 }
 
 /* Sizes are the whole numbers that the kernel gets; names that the source's host code has beside

@@ -54,6 +54,8 @@ void draft_trace_vary(draft_trace *dt);
 /* Adds a name of the shape that begins with `wanted`, and returns it; its values are the caller's.
  * NULL: there are too many. */
 const char *draft_trace_name(draft_trace *dt, const char *wanted);
+/* Appends a number with as few digits as reading it back in the type allows. */
+void draft_trace_real(ev_type type, double value, ev_str *out);
 /* The value of an expression at a case; false: it has none, or one below 0. */
 bool draft_trace_value(const draft_trace *dt, const traced_case *c, const char *expression,
                        int64_t *out);

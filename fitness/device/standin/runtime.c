@@ -171,9 +171,14 @@ void __cudaRegisterFatBinaryEnd(void **handle) {
     (void)handle;
 }
 
-/* At the end of the process; its memory goes with it. */
+/* At the end of the process. Launches that nothing waited for still run, as the module must not go
+ * before they end; its memory goes with the process. */
 void __cudaUnregisterFatBinary(void **handle) {
-    (void)handle;
+    const binary *of = (const binary *)(const void *)handle;
+    for (int i = 0; of != NULL && i < DEVICES_MOST; i++) {
+        if (of->modules[i] != NULL && use(i) == CUDA_SUCCESS)
+            (void)cuCtxSynchronize();
+    }
 }
 
 char __cudaInitModule(void **handle) {

@@ -320,6 +320,47 @@ static void instances_are_read_from_names(void **state) {
     }
 }
 
+/* A launch that costs more than a check of it may. */
+static void launches_that_are_too_dear_are_no_cases(void **state) {
+    (void)state;
+    static const char source[] = "__global__ void twice(float *x, int n) { x[0] = 2 * n; }\n";
+    const trace_launch launch = {.kernel = "twice", .number = 7};
+    cuda_text *t = NULL;
+    draft d;
+    ev_error err;
+    traced_case *c = calloc(1, sizeof *c);
+    draft_trace dt = {.d = &d, .cases = c, .count = 1, .generates = true};
+    ev_str cases = EV_STR_EMPTY;
+    assert_non_null(c);
+    assert_int_equal(cuda_text_read(source, strlen(source), &t, &err), EV_OK);
+    assert_int_equal(draft_read(t, "twice.cu", NULL, &d, &err), EV_OK);
+    c->launch = &launch;
+    c->cost = UINT64_C(6200000000);
+    assert_int_equal(draft_write_traced(&dt, cli_folder(), &cases, &err), EV_OK);
+    must_have(ev_str_text(&cases), "\"name\": \"large\", \"split\": \"search\", \"use\": \"time\"");
+    must_have(ev_str_text(&cases), "\"name\": \"other-large\"");
+    assert_null(strstr(ev_str_text(&cases), "launch7"));
+    must_have(ev_str_text(&d.notes), "no case has recorded data: the cheapest launch takes 6200 ");
+    dt.generates = false;
+    assert_int_equal(draft_write_traced(&dt, cli_folder(), &cases, &err), EV_BAD);
+    must_have(err.text, "launch 7 of twice, the cheapest, takes 6200 million thread instructions");
+    draft_free(&d);
+    ev_str_free(&cases);
+    free(c);
+}
+
+static void numbers_are_short(void **state) {
+    (void)state;
+    ev_str text = EV_STR_EMPTY;
+    draft_trace_real(EV_F32, (double)0.1f, &text);
+    ev_str_char(&text, ' ');
+    draft_trace_real(EV_F64, 0.00375, &text);
+    ev_str_char(&text, ' ');
+    draft_trace_real(EV_F64, 1.0 / 3, &text);
+    assert_string_equal(ev_str_text(&text), "0.1 0.00375 0.3333333333333333");
+    ev_str_free(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_become_tasks_that_check),
@@ -334,6 +375,8 @@ int main(void) {
         cmocka_unit_test(programs_are_refused_with_the_reason),
         cmocka_unit_test(words_are_checked),
         cmocka_unit_test(instances_are_read_from_names),
+        cmocka_unit_test(launches_that_are_too_dear_are_no_cases),
+        cmocka_unit_test(numbers_are_short),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

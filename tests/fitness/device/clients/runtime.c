@@ -1,7 +1,7 @@
 /* A program for the CUDA runtime library, of the calls that nvcc makes of <<< >>> and of
  * __constant__ variables: linked as by nvcc -cudart shared, it runs on the stand-in.
  *
- *   client_runtime_13 KERNELS.ptx [THREADS]      with THREADS: one launch of saxpy
+ *   client_runtime_13 KERNELS.ptx [THREADS]      with THREADS: one launch of saxpy, and the end
  *
  * KERNELS.ptx: tests/tuner/init/recorded/kernels.ptx. */
 #include <math.h>
@@ -117,6 +117,12 @@ static void put(unsigned char *to, size_t at, uint64_t value, size_t bytes) {
     memcpy(to + at, &value, bytes);
 }
 
+static void **registered;
+
+static void unregister(void) {
+    __cudaUnregisterFatBinary(registered);
+}
+
 /* A fat binary with a PTX text, and its wrapper. */
 static void register_all(const char *path) {
     static struct {
@@ -147,9 +153,26 @@ static void register_all(const char *path) {
                            NULL, NULL, NULL, NULL, NULL);
     __cudaRegisterVar(handle, (char *)taps, NULL, "taps", 0, sizeof taps, 1, 0);
     __cudaRegisterFatBinaryEnd(handle);
+    registered = handle;
+    (void)atexit(unregister);
 }
 
 /* ---- the program ---- */
+
+/* Nothing waits for the launch but the end of the process. */
+static void launch_and_leave(unsigned threads) {
+    static float x[N], y[N];
+    float *dx = NULL, *dy = NULL;
+    for (int i = 0; i < N; i++)
+        x[i] = y[i] = (float)(i % 17) - 8;
+    CHECK(cudaMalloc((void **)&dx, sizeof x));
+    CHECK(cudaMalloc((void **)&dy, sizeof y));
+    CHECK(cudaMemcpy(dx, x, sizeof x, TO_DEVICE));
+    CHECK(cudaMemcpy(dy, y, sizeof y, TO_DEVICE));
+    dim3 grid = {(N + threads - 1) / threads, 1, 1}, block = {threads, 1, 1};
+    if (__cudaPushCallConfiguration(grid, block, 0, NULL) == 0)
+        saxpy(3, dx, dy, N);
+}
 
 static void launch_saxpy(unsigned threads) {
     static float x[N], y[N], got[N];
@@ -252,9 +275,11 @@ static void go_wrong(void) {
 
 int main(int argc, char **argv) {
     register_all(argv[1]);
-    launch_saxpy(argc > 2 ? (unsigned)atoi(argv[2]) : 256);
-    if (argc > 2)
+    if (argc > 2) {
+        launch_and_leave((unsigned)atoi(argv[2]));
         return 0;
+    }
+    launch_saxpy(256);
     launch_smooth();
     ask_device();
     go_wrong();
