@@ -106,7 +106,7 @@ ev_status cmd_init(cmd_context *c, ev_error *err) {
     ev_status status = cuda_text_read(text, bytes, &t, err);
     free(text);
     if (status == EV_OK)
-        status = draft_read(t, f.path, kernel, &d, err);
+        status = draft_read(t, f.path, kernel, false, &d, err);
     if (status == EV_OK) {
         draft_find_launch(&d);
         draft_find_symbols(&d);

@@ -255,20 +255,51 @@ static ev_status learn_case(replay *r, traced_case *c, ev_error *err) {
 
 /* ---- whether the outputs are the program's ---- */
 
-/* Relative L2 error; of whole numbers, infinite for any difference. */
-static double error_of(ev_type type, const void *got, const void *want, uint64_t count) {
+/* How far a buffer is from what the program's kernel left. */
+typedef struct distance {
+    double error; /* the largest relative L2 error of a field; infinite: whole numbers differ */
+    bool is_off;  /* more than compilers make */
+} distance;
+
+/* Elements of one type, `stride` bytes apart. */
+static void measure(ev_type type, const char *got, const char *want, uint64_t count,
+                    uint64_t stride, distance *out) {
     double off = 0, all = 0;
-    if (memcmp(got, want, count * ev_type_bytes(type)) == 0)
-        return 0;
-    if (!ev_type_is_float(type))
-        return INFINITY;
-    for (uint64_t i = 0; i < count; i++) {
-        double g = ev_type_get(type, got, i), w = ev_type_get(type, want, i);
-        bool same = g == w || (isnan(g) && isnan(w));
+    for (uint64_t i = 0; !ev_type_is_float(type) && i < count; i++) { /* 64 bits are no double */
+        if (memcmp(got + i * stride, want + i * stride, ev_type_bytes(type)) != 0) {
+            *out = (distance){.error = INFINITY, .is_off = true};
+            return;
+        }
+    }
+    for (uint64_t i = 0; ev_type_is_float(type) && i < count; i++) {
+        double g = ev_type_get(type, got + i * stride, 0);
+        double w = ev_type_get(type, want + i * stride, 0);
+        bool same = !(g < w) && !(g > w) && isnan(g) == isnan(w);
         off += same ? 0 : (g - w) * (g - w);
         all += isfinite(w) ? w * w : 0;
     }
-    return off <= 0 ? 0 : sqrt(off / all); /* NaN, where one of two is */
+    if (off <= 0)
+        return;
+    double error = sqrt(off / all), most = COMPILERS * strtod(draft_tolerance_of(type), NULL);
+    out->is_off |= !(error <= most); /* NaN, where one of two is */
+    if (!(error <= out->error))
+        out->error = error;
+}
+
+static distance distance_of(const draft_argument *a, const char *got, const char *want,
+                            uint64_t count) {
+    distance d = {0};
+    uint64_t bytes = count * ev_type_bytes(a->type);
+    if (memcmp(got, want, bytes) == 0)
+        return d;
+    if (a->mixed == NULL)
+        measure(a->type, got, want, count, ev_type_bytes(a->type), &d);
+    for (size_t i = 0; a->mixed != NULL && i < a->mixed->count; i++) {
+        const draft_field *f = &a->mixed->fields[i];
+        measure(f->type, got + f->offset, want + f->offset, bytes / a->mixed->bytes,
+                a->mixed->bytes, &d);
+    }
+    return d;
 }
 
 /* Another argument that the kernel writes has the place, too. */
@@ -285,22 +316,21 @@ static bool is_shared(const draft *d, const traced_case *c, size_t index) {
 
 static void compare(replay *r, const traced_case *c) {
     draft_trace *dt = r->dt;
-    const double most = COMPILERS * strtod(draft_tolerance(dt->d), NULL);
     for (size_t i = 0; i < dt->d->argument_count; i++) {
         const draft_argument *a = &dt->d->arguments[i];
         if (a->kind == DRAFT_SCALAR || (a->kind == DRAFT_IN && is_shared(dt->d, c, i)))
             continue;
         const traced_buffer *b = &c->buffers[i];
-        double error = error_of(a->type, vm_memory_host(r->memory, r->addresses[i]),
-                                c->after[b->part] + b->offset, elements_of(r, c, i));
-        if (!(error <= most) && dt->differs[0] == '\0')
+        distance off = distance_of(a, vm_memory_host(r->memory, r->addresses[i]),
+                                   c->after[b->part] + b->offset, elements_of(r, c, i));
+        if (off.is_off && dt->differs[0] == '\0')
             snprintf(
                 dt->differs, sizeof dt->differs,
                 "launch %" PRIu64 ", %s: %s (relative L2 error %.3g)", c->launch->number, a->name,
                 a->kind == DRAFT_IN ? "the source's kernel does not write it" : "other numbers",
-                error);
-        if (error > dt->error)
-            dt->error = error;
+                off.error);
+        if (off.error > dt->error)
+            dt->error = off.error;
     }
 }
 

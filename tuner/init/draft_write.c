@@ -2,6 +2,7 @@
 #include "tuner/init/draft.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const KINDS[] = {"in", "out", "inout", "scalar"};
@@ -137,16 +138,21 @@ void draft_write_case(const draft *d, const char *name, const char *split, const
                   last ? "" : ",");
 }
 
-const char *draft_tolerance(const draft *d) {
+const char *draft_tolerance_of(ev_type type) {
+    if (type == EV_F16 || type == EV_BF16)
+        return "2e-3";
+    return type == EV_F32 ? "2e-6" : "1e-12";
+}
+
+/* That of the least precise output. */
+static const char *tolerance(const draft *d) {
     const char *worst = "1e-12";
     for (size_t i = 0; i < d->argument_count; i++) {
         const draft_argument *a = &d->arguments[i];
-        if (a->kind == DRAFT_IN || a->kind == DRAFT_SCALAR)
-            continue;
-        if (a->type == EV_F16 || a->type == EV_BF16)
-            return "2e-3";
-        if (a->type == EV_F32)
-            worst = "2e-6";
+        const char *own = draft_tolerance_of(a->type);
+        if (a->kind != DRAFT_IN && a->kind != DRAFT_SCALAR &&
+            strtod(own, NULL) > strtod(worst, NULL))
+            worst = own;
     }
     return worst;
 }
@@ -170,7 +176,7 @@ void draft_write(const draft *d, const char *source, const char *cases, ev_str *
     write_symbols(d, out);
     write_start(d, source, out);
     ev_str_printf(out, "  \"oracle\": \"baseline\",\n  \"tolerance\": {\"relative_l2\": %s},\n",
-                  draft_tolerance(d));
+                  tolerance(d));
     ev_str_append(out, "  \"cases\": [\n");
     if (cases != NULL)
         ev_str_append(out, cases);

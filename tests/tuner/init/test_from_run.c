@@ -70,6 +70,11 @@ static void launches_become_tasks_that_check(void **state) {
         {"square",
          {"\"entry\": \"square<int>\"", "\"grid\": \"7\"", "\"count\": \"n\"", "{\"n\": 1000}",
           "\"low\": 0, \"high\": 99"}},
+        /* Structs with fields of several types are buffers of whole numbers. */
+        {"drift",
+         {"\"name\": \"particles\", \"kind\": \"inout\", \"type\": \"u32\", \"count\": \"4 * n\"",
+          "\"particles\": {\"file\": \"data/launch2/particles.npy\"}", "\"value\": 0.25",
+          "{\"n\": 1000, \"force_count\": 8}", "\"type\": \"f32\", \"count\": \"force_count\""}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char json[64];
@@ -228,6 +233,17 @@ static void another_source_is_told(void **state) {
     cli_expect(&r, 1);
     must_have(r.out.data, "does NOT leave what the program's left: launch 1, y: other numbers");
     ev_proc_result_free(&r);
+    /* Fields are compared as what they are: a float a little off is another compiler's. */
+    cli_copy_changed("kernels.cu", "near.cu", "particles[i].x += step * f",
+                     "particles[i].x += step * f * 1.0000001f");
+    r = record("drift", "near", cli_path("near.cu"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    cli_copy_changed("kernels.cu", "far.cu", "particles[i].cell + 1", "particles[i].cell + 2");
+    r = record("drift", "far", cli_path("far.cu"));
+    cli_expect(&r, 1);
+    must_have(r.out.data, "launch 1, particles: other numbers");
+    ev_proc_result_free(&r);
     cli_copy_changed("kernels.cu", "reads.cu", "y[i] += a * x[i]", "y[i + n] += a * x[i]");
     r = record("saxpy", "reads", cli_path("reads.cu"));
     cli_expect(&r, 1);
@@ -278,7 +294,7 @@ static void words_are_checked(void **state) {
     cli_expect_error(CLI_RUN("init", "--from-run", SOURCE, "--source", SOURCE, "--kernel", "saxpy"),
                      2, "the file cannot be run");
     cli_expect_error(CLI_RUN("init", "--from-run", PROGRAM, "--source", SOURCE), 2,
-                     "has several kernels; name one: spmv, saxpy, smooth, relax, square");
+                     "has several kernels; name one: spmv, saxpy, smooth, relax, square, drift");
     cli_expect_error(CLI_RUN("init", "--from-run", PROGRAM, "--source", PTX), 2,
                      "a search begins with CUDA C or LLVM IR, not with PTX");
     cli_expect_error(CLI_RUN("init", "--from-run", PROGRAM, "--source", "kernel.ll"), 2,
@@ -286,6 +302,8 @@ static void words_are_checked(void **state) {
     cli_expect_error(CLI_RUN("init", "--from-run", PROGRAM, "--source", SOURCE, "--kernel", "saxpy",
                              "--launches", "0"),
                      2, "--launches 0: a task needs a launch");
+    cli_expect_error(CLI_RUN("init", SOURCE, "drift", "--out", cli_path("drift0")), 2,
+                     "pass one buffer a field, or make the task of a program's run (--from-run)");
     cli_expect_error(CLI_RUN("init", SOURCE, "--kernel", "saxpy"), 2,
                      "--kernel needs --from-run PROGRAM");
     cli_expect_error(CLI_RUN("init", SOURCE, "saxpy", "spmv"), 2,
@@ -333,7 +351,7 @@ static void launches_that_are_too_dear_are_no_cases(void **state) {
     ev_str cases = EV_STR_EMPTY;
     assert_non_null(c);
     assert_int_equal(cuda_text_read(source, strlen(source), &t, &err), EV_OK);
-    assert_int_equal(draft_read(t, "twice.cu", NULL, &d, &err), EV_OK);
+    assert_int_equal(draft_read(t, "twice.cu", NULL, true, &d, &err), EV_OK);
     c->launch = &launch;
     c->cost = UINT64_C(6200000000);
     assert_int_equal(draft_write_traced(&dt, cli_folder(), &cases, &err), EV_OK);

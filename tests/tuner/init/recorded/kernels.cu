@@ -57,3 +57,19 @@ template <typename T> __global__ void square(T *data, int n) {
         data[i] = data[i] * data[i];
 }
 template __global__ void square<int>(int *, int);
+
+// Fields of several types.
+struct Particle {
+    float x, y, z;
+    int cell;
+};
+
+__global__ void drift(Particle *particles, const float *force, float step, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    float f = force[particles[i].cell];
+    particles[i].x += step * f;
+    particles[i].y -= step * f;
+    particles[i].cell = (particles[i].cell + 1) % 8;
+}

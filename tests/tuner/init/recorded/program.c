@@ -160,6 +160,25 @@ static void square(int n) {
     free(data);
 }
 
+static void drift(int n) {
+    typedef struct particle {
+        float x, y, z;
+        int cell;
+    } particle;
+    particle *data = calloc((size_t)n, sizeof *data);
+    float step = 0.25f;
+    if (data == NULL)
+        exit(5);
+    for (int i = 0; i < n; i++)
+        data[i] = (particle){(float)next(), (float)next(), (float)next(), i % 8};
+    CUdeviceptr particles = give(data, (size_t)n * sizeof *data), force = give_floats(8, -2, 2);
+    for (int i = 0; i < 2; i++) {
+        void *params[] = {&particles, &force, &step, &n};
+        launch("_Z5driftP8ParticlePKffi", ((unsigned)n + 63) / 64, 1, 64, 1, params);
+    }
+    free(data);
+}
+
 /* As the CUDA runtime library begins, and gives up. */
 static int ask_tables(void) {
     static const char id[16] = "some private one";
@@ -192,6 +211,8 @@ int main(int argc, char **argv) {
     }
     if (strcmp(mode, "square") == 0)
         square(count);
+    if (strcmp(mode, "drift") == 0)
+        drift(count);
     if (strcmp(mode, "fail") == 0) {
         saxpy(count, 1);
         fprintf(stderr, "the answer is wrong\n");
