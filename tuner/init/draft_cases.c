@@ -239,6 +239,20 @@ static ev_status fail_cost(const draft_trace *dt, const roles *r, ev_error *err)
                    (double)TIME_MOST * 1e-6);
 }
 
+/* One launch is timed by the search and held out. */
+static bool is_timed_twice(const roles *r) {
+    const traced_case *first = NULL;
+    for (size_t i = 0; i < r->count; i++) {
+        const role *row = &r->rows[i];
+        if (row->launch == NULL || strcmp(row->use, "time") != 0)
+            continue;
+        if (first == row->launch)
+            return true;
+        first = row->launch;
+    }
+    return false;
+}
+
 static void note_cases(const draft_trace *dt, const roles *r) {
     draft *d = dt->d;
     size_t unused = 0;
@@ -259,9 +273,10 @@ static void note_cases(const draft_trace *dt, const roles *r) {
                       "kernel does not run on them, or lengths are no expressions of the sizes");
     else
         draft_note(d, "small, odd and other have generated data, in the ranges of the recorded");
-    if (dt->count == 1)
+    if (is_timed_twice(r))
         draft_note(d,
-                   "one launch is all there is, so the held-out case is timed with the same data");
+                   "the held-out case is timed with the data of the search's: no other launch is "
+                   "left for it");
     if (r->rows[0].launch != NULL && r->rows[0].launch->cost > SMOKE_MOST)
         draft_note(d,
                    "each variant is run on %.1f million thread instructions before it is timed: "

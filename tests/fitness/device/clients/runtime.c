@@ -249,7 +249,8 @@ static void ask_device(void) {
     EXPECT(pitch >= sizeof rows[0]);
     CHECK(cudaMemcpy2D(pitched, pitch, rows, sizeof rows[0], sizeof rows[0], 2, TO_DEVICE));
     CHECK(cudaMemcpy2D(back, sizeof rows[0], pitched, pitch, sizeof rows[0], 2, TO_HOST));
-    EXPECT(memcmp(rows, back, sizeof rows) == 0);
+    for (int i = 0; i < 6; i++)
+        EXPECT(fabsf(rows[i / 3][i % 3] - back[i / 3][i % 3]) < 1e-6f);
     EXPECT(cudaMemcpy(back, pitched, 4, 9) == 21);
     EXPECT(cudaGraphCreate(back, 0) == 801);
     (void)cudaGetLastError();
