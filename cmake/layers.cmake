@@ -33,7 +33,7 @@ set(EVOKE_LAYERS
   "tuner/report:              base bundle kernels ir fitness/model fitness/gates tuner/search tuner/worker tuner/run"
   "tuner/exports:             base bundle corpora kernels fitness/device fitness/gates tuner/search tuner/run"
   "tuner/cli:                 base bundle bundle/header corpora kernels ir fitness/ptx fitness/vm fitness/model fitness/device fitness/device/calibrate fitness/gates tuner/search tuner/worker tuner/stress tuner/run tuner/check tuner/report tuner/exports"
-  "tuner/init:                base base/source kernels fitness/ptx fitness/vm tuner/worker tuner/cli"
+  "tuner/init:                base base/source corpora kernels fitness/ptx fitness/vm tuner/worker tuner/cli"
   "tuner/cases:               base corpora kernels fitness/device fitness/gates tuner/worker tuner/cli"
   "tuner/bench:               base bundle kernels ir fitness/model fitness/device fitness/device/cuda fitness/gates tuner/worker tuner/run tuner/cli"
   "tuner:                     base fitness/device tuner/cli")

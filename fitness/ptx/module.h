@@ -141,6 +141,8 @@ typedef struct vm_variable {
 /* The PTX text as it was loaded, NUL-terminated, borrowed. */
 const char *vm_module_text(const vm_module *module, size_t *bytes);
 bool vm_module_variable(const vm_module *module, const char *name, vm_variable *out);
+/* The name of a variable of these spaces, in an order of the module's own; NULL: no more. */
+const char *vm_module_variable_name(const vm_module *module, size_t index, vm_variable *out);
 /* Sets the contents of a variable for all launches from here on; `data` has `variable->bytes`. Not
  * during a launch. */
 void vm_module_fill(vm_module *module, const vm_variable *variable, const void *data);

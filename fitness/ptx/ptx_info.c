@@ -51,15 +51,32 @@ const char *vm_module_text(const vm_module *m, size_t *bytes) {
     return m->text;
 }
 
+static bool is_filled_by_host(const ptx_var *v) {
+    return v->space == VM_SPACE_GLOBAL || v->space == VM_SPACE_CONST;
+}
+
+static vm_variable place_of(const ptx_var *v) {
+    return (vm_variable){.space = (vm_space)v->space, .offset = v->offset, .bytes = v->bytes};
+}
+
 bool vm_module_variable(const vm_module *m, const char *name, vm_variable *out) {
     for (const ptx_var *v = m->variables; v; v = v->next) {
-        if ((v->space != VM_SPACE_GLOBAL && v->space != VM_SPACE_CONST) ||
-            strcmp(v->name, name) != 0)
+        if (!is_filled_by_host(v) || strcmp(v->name, name) != 0)
             continue;
-        *out = (vm_variable){.space = (vm_space)v->space, .offset = v->offset, .bytes = v->bytes};
+        *out = place_of(v);
         return true;
     }
     return false;
+}
+
+const char *vm_module_variable_name(const vm_module *m, size_t index, vm_variable *out) {
+    for (const ptx_var *v = m->variables; v; v = v->next) {
+        if (!is_filled_by_host(v) || index-- > 0)
+            continue;
+        *out = place_of(v);
+        return v->name;
+    }
+    return NULL;
 }
 
 static uint64_t hash_of(const uint8_t *bytes, size_t count) {

@@ -1,112 +1,8 @@
 /* evoke init: a first task for a kernel of a CUDA source. */
-#include "base/child.h"
 #include "base/file.h"
-#include "kernels/task.h"
-#include "tuner/cli/cmd.h"
-#include "tuner/init/draft.h"
-#include "tuner/worker/variant.h"
+#include "tuner/init/init_files.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#define INIT_SM 90 /* of vm:h200, where `evoke check` runs a task by default */
-
-/* The files of a new task. All are written into `made`, which then becomes `folder`. */
-typedef struct init_files {
-    const char *path;   /* of the source */
-    const char *source; /* its name without folders */
-    char *folder, *made;
-} init_files;
-
-static ev_status open_files(const cmd_context *c, const char *kernel, init_files *f,
-                            ev_error *err) {
-    const char *slash = strrchr(f->path, '/');
-    f->source = slash != NULL ? slash + 1 : f->path;
-    const char *out = cli_text(c->args, CLI_OPT_INIT_OUT);
-    ev_str made = EV_STR_EMPTY;
-    f->folder = strdup(out != NULL ? out : kernel);
-    ev_str_printf(&made, "%s.new", f->folder != NULL ? f->folder : "");
-    f->made = ev_str_take(&made);
-    if (f->folder == NULL || f->made == NULL)
-        return ev_fail_memory(err, strlen(f->path));
-    if (ev_path_exists(f->folder))
-        return ev_fail(err, EV_BAD, "%s exists already; give another folder by --out DIR",
-                       f->folder);
-    if (ev_path_exists(f->made))
-        return ev_fail(err, EV_BAD, "%s exists already; remove it, or give another folder by --out",
-                       f->made);
-    return ev_dir_make(f->made, err);
-}
-
-static ev_status write_file(const init_files *f, const char *name, const char *text, size_t bytes,
-                            ev_error *err) {
-    char *path = ev_path_join(f->made, name);
-    if (path == NULL)
-        return ev_fail_memory(err, strlen(name));
-    ev_status status = ev_file_write(path, text, bytes, err);
-    free(path);
-    return status;
-}
-
-/* Copies the headers that the source includes in quotes and that lie beside it. */
-static ev_status copy_headers(const init_files *f, draft *d, ev_error *err) {
-    char *folder = ev_path_dir(f->path);
-    ev_status status = folder != NULL ? EV_OK : ev_fail_memory(err, strlen(f->path));
-    for (size_t i = 0; status == EV_OK && i < d->t->include_count; i++) {
-        const cuda_include *include = &d->t->includes[i];
-        char *path = ev_path_join(folder, include->file), *text = NULL;
-        size_t bytes = 0;
-        bool is_beside = include->is_quoted && path != NULL && ev_path_exists(path) &&
-                         strstr(include->file, "..") == NULL;
-        if (is_beside && strchr(include->file, '/') != NULL)
-            draft_note(d, "%s is not copied: it lies in another folder; put it beside the source",
-                       include->file);
-        else if (is_beside)
-            status = ev_file_read(path, &text, &bytes, err);
-        if (text != NULL)
-            status = write_file(f, include->file, text, bytes, err);
-        free(text);
-        free(path);
-    }
-    free(folder);
-    return status;
-}
-
-static ev_status copy_source(const init_files *f, draft *d, ev_error *err) {
-    EV_TRY(write_file(f, f->source, d->t->text, d->t->bytes, err));
-    return copy_headers(f, d, err);
-}
-
-/* Puts the user's path in place of the copy's, which is gone when the message is read. */
-static void name_own_file(const char *copy, const char *own, ev_error *err) {
-    ev_str text = EV_STR_EMPTY, whole = EV_STR_EMPTY;
-    ev_error_whole(err, &whole);
-    const char *at = ev_str_text(&whole);
-    for (const char *found; (found = strstr(at, copy)) != NULL; at = found + strlen(copy)) {
-        ev_str_append_n(&text, at, (size_t)(found - at));
-        ev_str_append(&text, own);
-    }
-    ev_str_append(&text, at);
-    if (ev_str_status(&text, &(ev_error){0}) == EV_OK)
-        (void)ev_fail_long(err, EV_BAD, ev_str_text(&text));
-    ev_str_free(&text);
-    ev_str_free(&whole);
-}
-
-static ev_status probe(const init_files *f, draft *d, ev_error *err) {
-    ev_str ptx = EV_STR_EMPTY;
-    char *path = ev_path_join(f->made, f->source);
-    const char *entry = d->instance != NULL ? d->instance : d->kernel->name;
-    ev_status status = path != NULL ? variant_build_file(path, entry, INIT_SM, &ptx, err)
-                                    : ev_fail_memory(err, strlen(f->made));
-    if (status == EV_BAD)
-        name_own_file(path, f->path, err);
-    if (status == EV_OK)
-        status = draft_probe(d, ptx.data, ptx.length, err);
-    free(path);
-    ev_str_free(&ptx);
-    return status;
-}
 
 static void note_guesses(draft *d) {
     for (size_t i = 0; i < d->argument_count; i++) {
@@ -139,23 +35,6 @@ static void note_guesses(draft *d) {
     draft_note(d, "put the shapes of your program into \"cases\"; the large ones are timed");
 }
 
-/* Whether the task loads; its message is no fault of the user, but helps to edit the file. */
-static ev_status write_task(const init_files *f, draft *d, ev_error *err) {
-    ev_str text = EV_STR_EMPTY;
-    draft_write(d, f->source, &text);
-    ev_status status = ev_str_status(&text, err);
-    if (status == EV_OK)
-        status = write_file(f, "task.json", text.data, text.length, err);
-    ev_str_free(&text);
-    char *path = status == EV_OK ? ev_path_join(f->made, "task.json") : NULL;
-    task *t = NULL;
-    if (path != NULL && d->trap[0] == '\0')
-        status = task_load(path, &t, err);
-    task_free(t);
-    free(path);
-    return status;
-}
-
 static void tell(cmd_context *c, const init_files *f, const draft *d) {
     const char *entry = d->instance != NULL ? d->instance : d->kernel->name;
     ev_str_printf(c->out, "%s/task.json: %s of %s, %zu argument%s, %zu tunable macro%s\n",
@@ -171,24 +50,52 @@ static void tell(cmd_context *c, const init_files *f, const draft *d) {
                   f->folder, f->folder);
 }
 
-static ev_status make_task(cmd_context *c, init_files *f, draft *d, ev_error *err) {
-    EV_TRY(open_files(c, d->kernel->name, f, err));
-    ev_status status = copy_source(f, d, err);
+static ev_status probe(const init_files *f, draft *d, ev_error *err) {
+    ev_str ptx = EV_STR_EMPTY;
+    ev_status status = init_files_build(f, d, &ptx, err);
+    if (status == EV_OK)
+        status = draft_probe(d, ptx.data, ptx.length, err);
+    ev_str_free(&ptx);
+    return status;
+}
+
+static ev_status make_task(const cmd_context *c, init_files *f, draft *d, ev_error *err) {
+    EV_TRY(init_files_open(c, d->kernel->name, f, err));
+    ev_status status = init_files_copy(f, d, err);
     if (status == EV_OK)
         status = probe(f, d, err);
     if (status == EV_OK) {
         note_guesses(d);
-        status = write_task(f, d, err);
+        status = init_files_task(f, d, NULL, err);
     }
-    if (status == EV_OK)
-        status = ev_dir_replace(f->made, f->folder, err);
-    ev_error ignored;
-    if (status != EV_OK)
-        (void)!ev_dir_remove(f->made, &ignored);
-    return status;
+    return init_files_close(f, status, err);
+}
+
+/* Options that only one of the two ways has. */
+static ev_status check_words(const cli_args *args, ev_error *err) {
+    static const cli_option of_runs[] = {CLI_OPT_INIT_SOURCE, CLI_OPT_INIT_KERNEL,
+                                         CLI_OPT_INIT_LAUNCHES, CLI_OPT_INIT_MB};
+    if (cli_text(args, CLI_OPT_FROM_RUN) != NULL)
+        return EV_OK;
+    for (size_t i = 0; i < sizeof of_runs / sizeof of_runs[0]; i++) {
+        if (args->given[of_runs[i]])
+            return ev_fail(err, EV_BAD, "--%s needs --from-run PROGRAM; see evoke init --help",
+                           cli_options[of_runs[i]].name);
+    }
+    if (args->operand_count == 0)
+        return ev_fail(err, EV_BAD,
+                       "init needs FILE.cu [KERNEL], or --from-run PROGRAM; see evoke init --help");
+    return args->operand_count <= 2
+               ? EV_OK
+               : ev_fail(err, EV_BAD,
+                         "init takes FILE.cu [KERNEL]; remove '%s', or see evoke init --help",
+                         args->operands[2]);
 }
 
 ev_status cmd_init(cmd_context *c, ev_error *err) {
+    EV_TRY(check_words(c->args, err));
+    if (cli_text(c->args, CLI_OPT_FROM_RUN) != NULL)
+        return init_from_run(c, err);
     init_files f = {.path = c->args->operands[0]};
     const char *kernel = c->args->operand_count > 1 ? c->args->operands[1] : NULL;
     char *text = NULL;
@@ -199,7 +106,7 @@ ev_status cmd_init(cmd_context *c, ev_error *err) {
     ev_status status = cuda_text_read(text, bytes, &t, err);
     free(text);
     if (status == EV_OK)
-        status = draft_read(t, f.path, kernel, &d, err);
+        status = draft_read(t, f.path, kernel, false, &d, err);
     if (status == EV_OK) {
         draft_find_launch(&d);
         draft_find_symbols(&d);
@@ -210,7 +117,6 @@ ev_status cmd_init(cmd_context *c, ev_error *err) {
         c->exit_code = d.trap[0] != '\0';
     }
     draft_free(&d);
-    free(f.folder);
-    free(f.made);
+    init_files_free(&f);
     return status;
 }

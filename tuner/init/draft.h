@@ -8,6 +8,9 @@
  * - draft_probe.c finds kinds and lengths of buffers by runs on the virtual machine, and
  * - draft_write.c writes task.json with its cases.
  *
+ * Of a program's launches (trace.h), draft_trace.c takes values and geometry, draft_replay.c kinds
+ * and lengths by runs on the recorded data, and draft_cases.c makes the cases.
+ *
  * Texts of a draft live in the arena of its cuda_text. */
 #ifndef TUNER_INIT_DRAFT_H
 #define TUNER_INIT_DRAFT_H
@@ -29,6 +32,8 @@ enum { DRAFT_ARGUMENTS = 48, DRAFT_SIZES = 12, DRAFT_MACROS = 8, DRAFT_SYMBOLS =
 
 typedef enum draft_kind { DRAFT_IN, DRAFT_OUT, DRAFT_INOUT, DRAFT_SCALAR } draft_kind;
 
+typedef struct draft_layout draft_layout;
+
 typedef struct draft_argument {
     const char *name;
     draft_kind kind;
@@ -40,7 +45,12 @@ typedef struct draft_argument {
     bool is_partial;   /* inout, because a run leaves elements of it as they are */
     bool is_bool;      /* its elements are 0 and 1 */
     bool is_said;      /* scalars: the source's launch says the value */
-    size_t parameter;  /* number of the kernel's parameter, from 0 */
+    const char *data;  /* the generator, as task.json has it; NULL: by the type */
+    uint32_t align;    /* bytes that every launch grants of the address; 0: as usual */
+    /* Of a buffer of structs with fields of several types, which is one of whole numbers: the
+     * struct. NULL: another buffer. */
+    const draft_layout *mixed;
+    size_t parameter; /* number of the kernel's parameter, from 0 */
     /* Of a field of a struct that is passed by value: the parameter's name, the field's, bytes from
      * the struct's begin, and bytes of the struct. NULL: no field. */
     const char *owner, *field;
@@ -56,18 +66,19 @@ typedef struct draft_field {
     bool is_buffer, is_const;
 } draft_field;
 
-typedef struct draft_layout {
+struct draft_layout {
     draft_field fields[DRAFT_ARGUMENTS];
     size_t count;
     uint32_t bytes;
-} draft_layout;
+};
 
 /* A __constant__ variable that the host fills. */
 typedef struct draft_symbol {
     const char *name;
     ev_type type;
-    uint32_t lanes; /* as in draft_argument */
-    int64_t count;  /* of elements of the source's type */
+    uint32_t lanes;   /* as in draft_argument */
+    int64_t count;    /* of elements of the source's type */
+    const char *data; /* as in draft_argument */
 } draft_symbol;
 
 /* A name of the shape. */
@@ -105,6 +116,7 @@ typedef struct draft {
     enum { DRAFT_ELSE, DRAFT_BLOCK, DRAFT_GRID, DRAFT_VALUE } reading;
     const char *grid[3], *block[3]; /* expressions; NULL behind the last */
     const char *shared;             /* NULL: none */
+    bool has_data;                  /* recorded ones */
     int64_t multiple;               /* sizes of cases are multiples of this; 1: any size will do */
     int64_t small[DRAFT_SIZES], odd[DRAFT_SIZES], large[DRAFT_SIZES]; /* values of the sizes */
     int64_t other_odd[DRAFT_SIZES], other_large[DRAFT_SIZES];
@@ -115,8 +127,9 @@ typedef struct draft {
 void draft_note(draft *d, const char *format, ...) EV_PRINTF(2, 3);
 
 /* Takes `t` over. Chooses the kernel of that name, or the only one (NULL), and reads its
- * parameters. EV_BAD: none or several (with their names), a parameter that no task can have. */
-ev_status draft_read(cuda_text *t, const char *path, const char *name, draft *out,
+ * parameters. `has_data`: recorded ones, so a buffer may have structs with fields of several types.
+ * EV_BAD: none or several (with their names), a parameter that no task can have. */
+ev_status draft_read(cuda_text *t, const char *path, const char *name, bool has_data, draft *out,
                      ev_error *err) EV_CHECKED;
 void draft_free(draft *d);
 
@@ -136,6 +149,9 @@ void draft_add_size(draft *d, const char *name, bool is_small, int64_t value);
 int64_t draft_length(draft *d, size_t *at, size_t end);
 /* Fills in the symbols. */
 void draft_find_symbols(draft *d);
+
+/* Leaves out those that no instruction of the kernel's PTX has: other kernels use them. */
+ev_status draft_keep_symbols(draft *d, const char *ptx, size_t bytes, ev_error *err) EV_CHECKED;
 
 /* Fills in grid, block, shared and macros. */
 void draft_find_launch(draft *d);
@@ -161,7 +177,16 @@ bool draft_dimensions(draft *d, cuda_range range, const char *out[3], int depth)
 /* Finds kinds, counts and the values of the sizes by runs of the PTX. d->trap says why not. */
 ev_status draft_probe(draft *d, const char *ptx, size_t bytes, ev_error *err) EV_CHECKED;
 
-/* Appends task.json. `source`: name of the file beside it. */
-void draft_write(const draft *d, const char *source, ev_str *out);
+/* Appends task.json. `source`: name of the file beside it. `cases`: the lines of its cases; NULL:
+ * cases at the sizes that the probe found. */
+void draft_write(const draft *d, const char *source, const char *cases, ev_str *out);
+/* Appends a case at sizes that the probe found; `more`: names and values that its shape has beside
+ * the sizes, in JSON, or "". */
+void draft_write_case(const draft *d, const char *name, const char *split, const char *use,
+                      const int64_t *sizes, const char *more, bool last, ev_str *out);
+/* The largest relative error that another order of the same operations may make, as a text. */
+const char *draft_tolerance_of(ev_type type);
+/* The parameters of a kernel in PTX are those of the source. EV_BAD: they are others. */
+ev_status draft_check_entry(const draft *d, const vm_entry *entry, ev_error *err) EV_CHECKED;
 
 #endif

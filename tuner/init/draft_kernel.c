@@ -327,7 +327,7 @@ static bool add_fields(draft *d, const char *owner, size_t parameter, const draf
     return true;
 }
 
-static ev_status refuse_type(const draft *d, const parameter *p, const char *path, uint32_t line,
+static ev_status refuse_type(draft *d, const parameter *p, const char *path, uint32_t line,
                              ev_error *err) {
     bool is_template = d->kernel->types.end > d->kernel->types.first && d->type_count == 0;
     const char *cure = "";
@@ -338,7 +338,11 @@ static ev_status refuse_type(const draft *d, const parameter *p, const char *pat
                        "kernel",
                        path, line, p->name,
                        strcmp(p->type, "cudaTextureObject_t") == 0 ? "texture" : "surface");
-    if (is_template)
+    draft_layout l;
+    bool is_mixed = p->pointers > 0 && draft_struct(d, p->type, &l);
+    if (is_mixed)
+        cure = "; pass one buffer a field, or make the task of a program's run (--from-run)";
+    else if (is_template)
         cure = "; name the instance, like 'KERNEL<float, 4>'";
     else if (p->pointers == 0)
         cure = "; pass what the kernel needs of it one by one";
@@ -363,6 +367,30 @@ static bool uniform_struct(draft *d, const char *type, ev_type *of, uint32_t *la
     return l.bytes == l.count * ev_type_bytes(*of);
 }
 
+/* With recorded data, a buffer of structs with fields of several types is one of whole numbers, as
+ * large as the fields' places allow. */
+static bool mixed_struct(draft *d, const char *type, draft_argument *a) {
+    static const ev_type words[] = {EV_U32, EV_U16, EV_U8};
+    draft_layout l;
+    if (!d->has_data || !draft_struct(d, type, &l))
+        return false;
+    uint32_t places = l.bytes;
+    for (size_t i = 0; i < l.count; i++) {
+        if (l.fields[i].is_buffer)
+            return false;
+        places |= l.fields[i].offset | (uint32_t)ev_type_bytes(l.fields[i].type);
+    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        uint32_t bytes = (uint32_t)ev_type_bytes(words[i]);
+        a->type = words[i];
+        a->lanes = l.bytes / bytes;
+        if (places % bytes == 0)
+            break;
+    }
+    a->mixed = ev_arena_copy(d->t->arena, &l, sizeof l);
+    return a->mixed != NULL;
+}
+
 static ev_status add_argument(draft *d, cuda_range range, size_t number, const char *path,
                               ev_error *err) {
     parameter p = read_parameter(d, range);
@@ -383,7 +411,8 @@ static ev_status add_argument(draft *d, cuda_range range, size_t number, const c
                         .parameter = number};
     bool is_known = draft_type(d, p.type, &a.type, &a.lanes);
     bool is_number = is_known && a.lanes == 1;
-    is_known = is_known || (p.pointers > 0 && uniform_struct(d, p.type, &a.type, &a.lanes));
+    is_known = is_known || (p.pointers > 0 && uniform_struct(d, p.type, &a.type, &a.lanes)) ||
+               (p.pointers > 0 && mixed_struct(d, p.type, &a));
     if (p.pointers == 0 && draft_struct(d, p.type, &l)) {
         if (add_fields(d, p.name, number, &l))
             return EV_OK;
@@ -556,8 +585,9 @@ static void name_instance(draft *d) {
     ev_str_free(&text);
 }
 
-ev_status draft_read(cuda_text *t, const char *path, const char *name, draft *out, ev_error *err) {
-    *out = (draft){.t = t, .multiple = 1};
+ev_status draft_read(cuda_text *t, const char *path, const char *name, bool has_data, draft *out,
+                     ev_error *err) {
+    *out = (draft){.t = t, .multiple = 1, .has_data = has_data};
     size_t length = name != NULL ? strcspn(name, "<") : 0;
     out->kernel = find_kernel(t, name, length);
     if (out->kernel == NULL)

@@ -688,14 +688,13 @@ static ev_status learn_all(probe *p, ev_error *err) {
 /* ---- the whole ---------------------------------------------------------------------------------
  */
 
-static ev_status check_params(const probe *p, ev_error *err) {
-    const draft *d = p->d;
+ev_status draft_check_entry(const draft *d, const vm_entry *entry, ev_error *err) {
     size_t last = d->argument_count > 0 ? d->arguments[d->argument_count - 1].parameter + 1 : 0;
-    bool ok = p->entry != NULL && p->entry->param_count == last;
+    bool ok = entry != NULL && entry->param_count == last;
     for (size_t i = 0; ok && i < d->argument_count; i++) {
         const draft_argument *a = &d->arguments[i];
         size_t bytes = a->kind == DRAFT_SCALAR ? ev_type_bytes(a->type) : 8;
-        uint32_t has = p->entry->params[a->parameter].bytes;
+        uint32_t has = entry->params[a->parameter].bytes;
         if (a->owner != NULL && has != a->struct_bytes)
             return ev_fail(err, EV_BAD,
                            "the struct %s has %u bytes in the PTX, and by its fields in the source "
@@ -711,7 +710,7 @@ static ev_status check_params(const probe *p, ev_error *err) {
 static ev_status open_probe(probe *p, const char *ptx, size_t bytes, ev_error *err) {
     EV_TRY(vm_module_load(ptx, bytes, p->d->kernel->name, &p->module, err));
     p->entry = vm_module_find(p->module, p->d->kernel->name);
-    EV_TRY(check_params(p, err));
+    EV_TRY(draft_check_entry(p->d, p->entry, err));
     p->params = calloc(1, (size_t)p->entry->param_bytes + 8);
     if (p->params == NULL)
         return ev_fail_memory(err, p->entry->param_bytes);

@@ -2,6 +2,9 @@
  * device code uses. */
 #include "tuner/init/draft.h"
 
+#include <ctype.h>
+#include <string.h>
+
 static bool is_used(const cuda_text *t, const char *name) {
     for (size_t f = 0; f < t->function_count; f++) {
         const cuda_function *of = &t->functions[f];
@@ -48,4 +51,39 @@ void draft_find_symbols(draft *d) {
     }
     for (size_t i = 0; i < d->symbol_count; i++)
         draft_note(d, "the host fills %s: its data are guessed", d->symbols[i].name);
+}
+
+static bool is_word(char c) {
+    return isalnum((unsigned char)c) != 0 || c == '_' || c == '$';
+}
+
+/* Whether an instruction of the module has the name as a word. */
+static bool has_instruction(const vm_module *m, const char *name) {
+    size_t length = strlen(name);
+    for (size_t pc = 0; pc < vm_module_insn_count(m); pc++) {
+        vm_insn_info info;
+        size_t bytes = 0;
+        vm_module_info(m, (uint32_t)pc, &info);
+        const char *line = vm_module_line(m, info.line, &bytes), *end = line + bytes;
+        for (const char *at = line; (at = memmem(at, (size_t)(end - at), name, length)) != NULL;
+             at++) {
+            bool begins = at == line || !is_word(at[-1]);
+            if (begins && (at + length == end || !is_word(at[length])))
+                return true;
+        }
+    }
+    return false;
+}
+
+ev_status draft_keep_symbols(draft *d, const char *ptx, size_t bytes, ev_error *err) {
+    vm_module *module = NULL;
+    size_t kept = 0;
+    EV_TRY(vm_module_load(ptx, bytes, d->kernel->name, &module, err));
+    for (size_t i = 0; i < d->symbol_count; i++) {
+        if (has_instruction(module, d->symbols[i].name))
+            d->symbols[kept++] = d->symbols[i];
+    }
+    d->symbol_count = kept;
+    vm_module_free(module);
+    return EV_OK;
 }

@@ -2,6 +2,7 @@
 #include "tuner/init/draft.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const KINDS[] = {"in", "out", "inout", "scalar"};
@@ -29,7 +30,10 @@ static void write_argument(const draft_argument *a, ev_str *out) {
         else
             ev_str_printf(out, ", \"count\": \"%s\"", a->count);
         if (a->kind != DRAFT_OUT)
-            ev_str_printf(out, ", \"data\": %s", generator(a->type, a->is_bool));
+            ev_str_printf(out, ", \"data\": %s",
+                          a->data != NULL ? a->data : generator(a->type, a->is_bool));
+        if (a->align > 0)
+            ev_str_printf(out, ", \"align\": %u", a->align);
     }
 }
 
@@ -66,7 +70,8 @@ static void write_symbols(const draft *d, ev_str *out) {
         ev_str_append(out, i == 0 ? "  \"symbols\": [\n" : ",\n");
         ev_str_printf(
             out, "    {\"name\": \"%s\", \"type\": \"%s\", \"count\": %" PRId64 ", \"data\": %s}",
-            s->name, ev_type_name(s->type), s->count * s->lanes, generator(s->type, false));
+            s->name, ev_type_name(s->type), s->count * s->lanes,
+            s->data != NULL ? s->data : generator(s->type, false));
     }
     ev_str_append(out, d->symbol_count > 0 ? "\n  ],\n" : "");
 }
@@ -123,34 +128,48 @@ static void write_start(const draft *d, const char *source, ev_str *out) {
     ev_str_append(out, d->macro_count > 0 ? "]}\n  ],\n" : "}\n  ],\n");
 }
 
-static void write_case(const draft *d, const char *name, const char *split, const char *use,
-                       const int64_t *sizes, bool last, ev_str *out) {
+void draft_write_case(const draft *d, const char *name, const char *split, const char *use,
+                      const int64_t *sizes, const char *more, bool last, ev_str *out) {
     ev_str_printf(out, "    {\"name\": \"%s\", \"split\": \"%s\", \"use\": \"%s\", \"shape\": {",
                   name, split, use);
     for (size_t i = 0; i < d->size_count; i++)
         ev_str_printf(out, "%s\"%s\": %" PRId64, i > 0 ? ", " : "", d->sizes[i].name, sizes[i]);
-    ev_str_printf(out, "}}%s\n", last ? "" : ",");
+    ev_str_printf(out, "%s%s}}%s\n", d->size_count > 0 && more[0] != '\0' ? ", " : "", more,
+                  last ? "" : ",");
 }
 
-/* The largest error that another order of the same operations may make. */
+const char *draft_tolerance_of(ev_type type) {
+    if (type == EV_F16 || type == EV_BF16)
+        return "2e-3";
+    return type == EV_F32 ? "2e-6" : "1e-12";
+}
+
+/* That of the least precise output. */
 static const char *tolerance(const draft *d) {
     const char *worst = "1e-12";
     for (size_t i = 0; i < d->argument_count; i++) {
         const draft_argument *a = &d->arguments[i];
-        if (a->kind == DRAFT_IN || a->kind == DRAFT_SCALAR)
-            continue;
-        if (a->type == EV_F16 || a->type == EV_BF16)
-            return "2e-3";
-        if (a->type == EV_F32)
-            worst = "2e-6";
+        const char *own = draft_tolerance_of(a->type);
+        if (a->kind != DRAFT_IN && a->kind != DRAFT_SCALAR &&
+            strtod(own, NULL) > strtod(worst, NULL))
+            worst = own;
     }
     return worst;
 }
 
-void draft_write(const draft *d, const char *source, ev_str *out) {
+static void write_guessed_cases(const draft *d, ev_str *out) {
+    draft_write_case(d, "smoke", "search", "smoke", d->small, "", false, out);
+    draft_write_case(d, "odd", "search", "check", d->odd, "", false, out);
+    draft_write_case(d, "large", "search", "time", d->large, "", false, out);
+    draft_write_case(d, "other", "held-out", "check", d->other_odd, "", false, out);
+    draft_write_case(d, "other-large", "held-out", "time", d->other_large, "", true, out);
+}
+
+void draft_write(const draft *d, const char *source, const char *cases, ev_str *out) {
     ev_str_printf(out, "{\n  \"name\": \"%s\",\n  \"family\": \"mine\",\n", d->kernel->name);
-    ev_str_printf(out, "  \"doc\": \"%s of %s; the kernel itself is the oracle\",\n",
-                  d->kernel->name, source);
+    ev_str_printf(out, "  \"doc\": \"%s of %s%s; the kernel itself is the oracle\",\n",
+                  d->kernel->name, source,
+                  cases != NULL ? ", with the data of a program's run" : "");
     ev_str_append(out, "  \"arguments\": [\n");
     write_arguments(d, out);
     ev_str_append(out, "  ],\n");
@@ -159,10 +178,9 @@ void draft_write(const draft *d, const char *source, ev_str *out) {
     ev_str_printf(out, "  \"oracle\": \"baseline\",\n  \"tolerance\": {\"relative_l2\": %s},\n",
                   tolerance(d));
     ev_str_append(out, "  \"cases\": [\n");
-    write_case(d, "smoke", "search", "smoke", d->small, false, out);
-    write_case(d, "odd", "search", "check", d->odd, false, out);
-    write_case(d, "large", "search", "time", d->large, false, out);
-    write_case(d, "other", "held-out", "check", d->other_odd, false, out);
-    write_case(d, "other-large", "held-out", "time", d->other_large, true, out);
+    if (cases != NULL)
+        ev_str_append(out, cases);
+    else
+        write_guessed_cases(d, out);
     ev_str_append(out, "  ]\n}\n");
 }

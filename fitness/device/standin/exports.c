@@ -111,6 +111,10 @@ CUresult sd_cuGetExportTable(const void **table, const CUuuid *id) {
     if (table == NULL || id == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     *table = NULL;
+    ev_str name = EV_STR_EMPTY;
+    ev_str_hex(&name, id->bytes, sizeof id->bytes);
+    sd_record_line("tables", "%s", ev_str_text(&name));
+    ev_str_free(&name);
     return CUDA_ERROR_NOT_FOUND;
 }
 

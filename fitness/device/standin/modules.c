@@ -278,6 +278,8 @@ static CUresult load_fatbin(CUmodule *module, const void *image, size_t room, co
     char *text = NULL;
     CUresult result = sd_fatbin_text(image, room, sd_device_of(sd_current())->g->sm, &text);
     if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
+        sd_say("a fat binary without PTX text for this device or an older one");
+    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
         write_error(j, "the fat binary holds no PTX text for this device or an older one");
     else if (result != CUDA_SUCCESS)
         write_error(j, "the fat binary is malformed, or cannot be unpacked");

@@ -88,8 +88,10 @@ static void do_launch(sd_state *s, sd_entry *e) {
     if (hangs)
         hang();
     sd_turn_begin(turn);
+    sd_recording *recording = sd_record_before(e);
     if (fault == CUDA_SUCCESS)
         fault = sd_run_launch(e, &ns);
+    sd_record_after(recording, e, fault);
     (void)pthread_mutex_lock(&s->lock);
     sd_keep_printed(e);
     if (fault != CUDA_SUCCESS) {
@@ -209,8 +211,9 @@ static sd_entry *find_ready(sd_state *s) {
     return e;
 }
 
-/* Two streams may have kernels at the same time; `races` are looked for one kernel at a time, since
- * the machine knows of no order between two. */
+/* Two streams may have kernels at the same time. `races` are looked for one kernel at a time, since
+ * the machine knows of no order between two; so are launches recorded, since what each of two
+ * wrote cannot be told apart. */
 static bool side_by_side(const sd_state *s) {
     size_t at = 0, contexts = 0, streams = 0;
     bool free_stream = false;
@@ -222,7 +225,7 @@ static bool side_by_side(const sd_state *s) {
         free_stream |= !blocks(t);
     }
     bool several = contexts > 1 || streams > contexts + 1 || free_stream;
-    return several && !s->config.races;
+    return several && !s->config.races && !sd_records();
 }
 
 static void *run_aside(void *entry) {

@@ -321,6 +321,20 @@ void sd_print(void *launch, const char *text, size_t bytes);
 void sd_keep_printed(sd_entry *entry); /* moves a launch's output to its context */
 void sd_write_printed(void);           /* of all contexts, to stdout */
 
+/* ---- recorded launches (record.c) ---- */
+
+typedef struct sd_recording sd_recording;
+
+bool sd_records(void); /* launches are recorded */
+/* cuInit succeeded. */
+void sd_record_begin(void);
+/* Appends a line to a file of the process's record; nothing, unless launches are recorded. */
+EV_PRINTF(2, 3) void sd_record_line(const char *file, const char *format, ...);
+/* Around a launch, on the queue's thread and without the lock. NULL: it is not recorded. */
+sd_recording *sd_record_before(const sd_entry *entry);
+/* `result`: of the launch. Frees the recording. */
+void sd_record_after(sd_recording *recording, const sd_entry *entry, CUresult result);
+
 /* ---- memory (memory.c) ---- */
 
 CUresult sd_alloc(sd_context *context, sd_where where, uint64_t bytes, unsigned flags,

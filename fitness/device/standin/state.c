@@ -27,14 +27,14 @@ sd_state *sd_get(void) {
 }
 
 void sd_say(const char *format, ...) {
-    if (state.config.quiet)
-        return;
+    char text[1024];
     va_list args;
     va_start(args, format);
-    (void)fprintf(stderr, "libcuda stand-in: ");
-    (void)vfprintf(stderr, format, args);
-    (void)fputc('\n', stderr);
+    (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    sd_record_line("said", "%s", text);
+    if (!state.config.quiet)
+        (void)fprintf(stderr, "libcuda stand-in: %s\n", text);
 }
 
 /* ---- starting ---- */
@@ -193,6 +193,7 @@ CUresult sd_start(void) {
         return result;
     }
     state.ready = true;
+    sd_record_begin();
     return CUDA_SUCCESS;
 }
 

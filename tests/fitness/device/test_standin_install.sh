@@ -13,11 +13,11 @@ fail() {
 
 cmake --install "$build" --component standin --prefix "$folder" >/dev/null
 standin=$folder/lib/evoke-standin
-for file in libcuda.so.1 libcuda.so libnvidia-ml.so.1 README.md gpus/h200.json; do
+for file in libcuda.so.1 libcuda.so libnvidia-ml.so.1 libcudart.so.12 libcudart.so.13 README.md gpus/h200.json; do
   [[ -f $standin/$file ]] || fail "no $file was installed"
 done
 descriptions=(fitness/model/gpus/*.json)
-[[ $(find "$folder" -type f | wc -l) -eq $((3 + ${#descriptions[@]})) ]] ||
+[[ $(find "$folder" -type f | wc -l) -eq $((5 + ${#descriptions[@]})) ]] ||
   fail "more was installed than the stand-in: $(find "$folder" -type f)"
 
 grep -q 'A100' "$standin/gpus/a100.json" || fail "the description of the A100 has another name"

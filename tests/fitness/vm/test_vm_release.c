@@ -87,6 +87,11 @@ static void test_globals(void **state) {
     assert_true(vm_module_variable(module, "total", &total));
     assert_true(vm_module_variable(module, "step", &step));
     assert_false(vm_module_variable(module, "nothing", &step));
+    vm_variable named = {0};
+    size_t count = 0;
+    for (const char *name; (name = vm_module_variable_name(module, count, &named)) != NULL; count++)
+        assert_int_equal(named.bytes, strcmp(name, "total") == 0 ? total.bytes : step.bytes);
+    assert_int_equal(count, 2);
     assert_int_equal(total.space, VM_SPACE_GLOBAL);
     assert_int_equal(step.space, VM_SPACE_CONST);
     assert_int_equal(vm_module_version(module), 80);
