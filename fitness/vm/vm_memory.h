@@ -111,6 +111,12 @@ typedef struct vm_segment {
 #define VM_SANITIZED 0
 #endif
 
+/* A texture or surface by its handle; handle 0: a free place. */
+typedef struct vm_texture_place {
+    uint64_t handle;
+    vm_texture texture;
+} vm_texture_place;
+
 /* Host memory that a launch passes on to the next one (vm_spare.c). */
 typedef struct vm_spare_chunk vm_spare_chunk;
 typedef struct vm_spare {
@@ -136,6 +142,8 @@ struct vm_memory {
     size_t count, capacity;
     uint32_t *writes, *reads; /* shadow: entries of each word */
     uint32_t *promises;       /* marks of each word (vm_promise.c) */
+    vm_texture_place *textures;
+    uint32_t texture_count, texture_capacity, texture_serial;
     uint8_t *dirty;           /* a byte a page; 1: the page is in dirty_pages */
     uint32_t *dirty_pages;
     size_t dirty_count, dirty_capacity;

@@ -107,7 +107,7 @@ static const row paths[] = {
      "a write to what warp 0 of block 0 reads through the read-only path"},
     {"written, then read", NULL, ST OWN ", %r0;\n" NC OWN ";", PATH,
      "a read through the read-only path (ld.global.nc) of what warp 0 of block 0 writes"},
-    {"ldu: read, then written", NULL, LDU OWN ";\n" ST OWN ", %r6;", PATH, "(ld.global.nc, ldu)"},
+    {"ldu: read, then written", NULL, LDU OWN ";\n" ST OWN ", %r6;", PATH, "(ld.global.nc, ldu, a texture)"},
     {"ldu: written, then read", NULL, ST OWN ", %r0;\n" LDU OWN ";", PATH, "path (ldu) of what"},
     {"generic ldu", NULL, "st.u32 " OWN ", %r0;\nldu.u32 %r6, " OWN ";", PATH, "path (ldu)"},
     {"read, a barrier, another warp writes", NULL, NC OWN "; bar.sync 0;\n" ST OTHER ", %r0;", PATH,
