@@ -48,6 +48,7 @@ static const char *operand_word(char letter, unsigned *source) {
                  {"h", "policy"},    {"f", "function"}, {"T", "[a, {coordinates}]"},
                  {"Q", "[a]"},       {"L", "level"},    {"G", "{gradient}"},
                  {"O", "{offsets}"}, {"F", "depth"}};
+    *source += letter == 'T' || letter == 'Q';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strchr(words[i].letters, letter))
             return words[i].word;
