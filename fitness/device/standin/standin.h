@@ -44,6 +44,7 @@ typedef enum sd_kind {
     SD_STREAM,
     SD_EVENT,
     SD_LINK,
+    SD_ARRAY,
 } sd_kind;
 
 typedef struct sd_context sd_context;
@@ -112,6 +113,12 @@ typedef struct sd_event {
     uint64_t used; /* the newest entry that uses it */
     double at_ns;  /* used by the worker */
 } sd_event;
+
+typedef struct sd_array {
+    sd_object base;
+    CUarrayDescriptor3D what; /* as the program asked */
+    vm_texture shape;         /* its elements, without a sampler */
+} sd_array;
 
 typedef enum sd_where { SD_ON_DEVICE, SD_ON_HOST, SD_MANAGED } sd_where;
 
