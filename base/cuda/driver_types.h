@@ -24,6 +24,8 @@ typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 typedef struct CUarray_st *CUarray;
+typedef struct CUtexref_st *CUtexref;
+typedef struct CUsurfref_st *CUsurfref;
 typedef unsigned long long CUtexObject;
 typedef unsigned long long CUsurfObject;
 typedef struct CUuuid {
@@ -219,6 +221,7 @@ enum {
     CU_RESOURCE_TYPE_PITCH2D = 3,
 };
 enum {
+    CU_TRSA_OVERRIDE_FORMAT = 1,
     CU_TRSF_READ_AS_INTEGER = 1,
     CU_TRSF_NORMALIZED_COORDINATES = 2,
     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION = 0x20,

@@ -56,7 +56,11 @@ bool vm_module_variable(const vm_module *m, const char *name, vm_variable *out) 
         if ((v->space != VM_SPACE_GLOBAL && v->space != VM_SPACE_CONST) ||
             strcmp(v->name, name) != 0)
             continue;
-        *out = (vm_variable){.space = (vm_space)v->space, .offset = v->offset, .bytes = v->bytes};
+        *out = (vm_variable){.space = (vm_space)v->space,
+                             .offset = v->offset,
+                             .bytes = v->bytes,
+                             .is_texture = v->opaque == PTX_M_OPAQUE_TEXREF,
+                             .is_surface = v->opaque == PTX_M_OPAQUE_SURFREF};
         return true;
     }
     return false;

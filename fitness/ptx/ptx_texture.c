@@ -13,17 +13,16 @@ typedef struct geometry_row {
     uint8_t names, uses;
 } geometry_row;
 
-static const geometry_row geometries[] = {
-    [PTX_M_G1D - PTX_M_G1D] = {1, 1},   [PTX_M_G2D - PTX_M_G1D] = {2, 2},
-    [PTX_M_G3D - PTX_M_G1D] = {4, 3},   [PTX_M_GA1D - PTX_M_G1D] = {2, 2},
-    [PTX_M_GA2D - PTX_M_G1D] = {4, 3},  [PTX_M_GCUBE - PTX_M_G1D] = {4, 3},
-    [PTX_M_GACUBE - PTX_M_G1D] = {4, 4}};
+/* By the modifier; the other places stay empty. */
+static const geometry_row geometries[PTX_M_COUNT] = {
+    [PTX_M_G1D] = {1, 1},  [PTX_M_G2D] = {2, 2},   [PTX_M_G3D] = {4, 3},   [PTX_M_GA1D] = {2, 2},
+    [PTX_M_GA2D] = {4, 3}, [PTX_M_GCUBE] = {4, 3}, [PTX_M_GACUBE] = {4, 4}};
 
 unsigned ptx_geometry_names(uint8_t geometry) {
-    return geometries[geometry - PTX_M_G1D].names;
+    return geometries[geometry].names;
 }
 unsigned ptx_geometry_uses(uint8_t geometry) {
-    return geometries[geometry - PTX_M_G1D].uses;
+    return geometries[geometry].uses;
 }
 
 /* ---- variables */
@@ -157,8 +156,9 @@ bool ptx_parse_texel(ptx_loader *L, const ptx_operand *base, ptx_operand *o) {
         return ptx_fail_at(L, o->at, "found an address; expected a texture or surface alone");
     if (!add_items(L, o, base, 1))
         return false;
-    while (ptx_accept(L, ',')) {
+    for (;;) { /* a comma stands here */
         ptx_operand next;
+        ptx_lex_next(&L->lex);
         if (ptx_lex_is(&L->lex, '['))
             return ptx_fail_expected(L, "coordinates in { }");
         if (!ptx_parse_operand(L, &next))
@@ -177,7 +177,6 @@ bool ptx_parse_texel(ptx_loader *L, const ptx_operand *base, ptx_operand *o) {
         if (!add_items(L, o, &next, 1))
             return false;
     }
-    return ptx_fail_expected(L, "coordinates");
 }
 
 /* ---- operands */

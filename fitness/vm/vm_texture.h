@@ -5,6 +5,8 @@
 
 #include "fitness/vm/vm_exec.h"
 
+#include <stdio.h>
+
 /* A texture or surface with the sampler of this fetch. */
 typedef struct vm_bound {
     const vm_texture *texture; /* NULL: a sampler alone */

@@ -98,7 +98,7 @@ static bool fetch_corner(vm_warp *w, const ptx_insn *ip, uint32_t mask, unsigned
             w->event_pc = pc_of(w, ip);
         count_access(w, ip, &x, reading, false);
         f->counted = true;
-    } else if (w->tracked) {
+    } else if (w->tracked && !w->ranked) {
         track_access(w, ip, &x, reading, false);
     }
     for (uint32_t left = reading; left; left &= left - 1) {
@@ -158,6 +158,24 @@ HANDLER(TLD4) {
 
 /* ---- surfaces */
 
+static void outside_surface(vm_warp *w, const ptx_insn *ip, unsigned lane, const vm_texture *t,
+                            const uint32_t *words) {
+    char at[80] = "", size[80];
+    unsigned uses = ptx_geometry_uses(ip->op);
+    for (unsigned k = 0; k < uses; k++)
+        snprintf(at + strlen(at), sizeof at - strlen(at), "%s%d", k ? ", " : "", (int)words[k]);
+    snprintf(size, sizeof size, "%u", t->width);
+    const uint32_t more[] = {t->height, t->depth};
+    for (unsigned k = 0; k < 2; k++)
+        if (more[k])
+            snprintf(size + strlen(size), sizeof size - strlen(size), " x %u", more[k]);
+    if (t->layers)
+        snprintf(size + strlen(size), sizeof size - strlen(size), " x %u layers", t->layers);
+    vm_trap_raise(w, ip, VM_TRAP_OUT_OF_BOUNDS, lane, NULL,
+                  "coordinates (%s) outside a surface of %s, of elements of %u bytes", at, size,
+                  vm_texture_bytes(t));
+}
+
 /* Fills in the addresses of an access to a surface. *reached: the lanes that make it; the others
  * are outside, where nothing happens. */
 static bool place_surface(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uint32_t mask,
@@ -171,12 +189,7 @@ static bool place_surface(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, u
         if (vm_surface_place(ip, b->texture, bytes, words, &at[i], &outside)) {
             *reached |= 1u << i;
         } else if (outside) {
-            vm_trap_raise(
-                w, ip, VM_TRAP_OUT_OF_BOUNDS, i, NULL,
-                "coordinates (%d, %d, %d) outside a surface of %u x %u x %u elements of %u "
-                "bytes and %u layers",
-                (int)words[0], (int)words[1], (int)words[2], b->texture->width, b->texture->height,
-                b->texture->depth, vm_texture_bytes(b->texture), b->texture->layers);
+            outside_surface(w, ip, i, b->texture, words);
             stop_trap(w);
             return false;
         }

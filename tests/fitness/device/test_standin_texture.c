@@ -204,6 +204,49 @@ static void test_layers(void **state) {
     OK(cu.cuCtxDestroy_v2(w.context));
 }
 
+/* Variables of a module, to which arrays are bound. */
+static void test_references(void **state) {
+    (void)state;
+    static const char text[] =
+        ".version 8.0\n.target sm_80\n.address_size 64\n.global .texref t;\n.global .surfref s;\n"
+        ".visible .entry copy() {\n.reg .b32 %x, %y; .reg .f32 %u, %v, %f<4>;\n"
+        "mov.u32 %x, %tid.x; mov.u32 %y, %tid.y; cvt.rn.f32.u32 %u, %x; cvt.rn.f32.u32 %v, %y;\n"
+        "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [t, {%u, %v}]; shl.b32 %x, %x, 2;\n"
+        "sust.b.2d.b32.trap [s, {%x, %y}], {%f0};\nret;\n}\n";
+    work w = {.context = context_of(0)};
+    CUarray from = flat_array(), to = flat_array();
+    float texels[HEIGHT * WIDTH], got[HEIGHT * WIDTH];
+    CUtexref t = NULL, again = NULL;
+    CUsurfref s = NULL;
+    for (unsigned i = 0; i < HEIGHT * WIDTH; i++)
+        texels[i] = (float)i;
+    copy_flat(from, NULL, texels);
+    OK(cu.cuModuleLoadData(&w.module, text));
+    IS(NOT_FOUND, cu.cuModuleGetTexRef(&t, w.module, "s"));
+    OK(cu.cuModuleGetTexRef(&t, w.module, "t"));
+    OK(cu.cuModuleGetTexRef(&again, w.module, "t"));
+    assert_ptr_equal(t, again);
+    OK(cu.cuModuleGetSurfRef(&s, w.module, "s"));
+    OK(cu.cuTexRefSetFormat(t, CU_AD_FORMAT_FLOAT, 1));
+    OK(cu.cuTexRefSetArray(t, from, CU_TRSA_OVERRIDE_FORMAT));
+    OK(cu.cuTexRefSetAddressMode(t, 0, 1));
+    OK(cu.cuTexRefSetAddressMode(t, 1, 1));
+    OK(cu.cuTexRefSetFlags(t, 0));
+    OK(cu.cuSurfRefSetArray(s, to, 0));
+    launch(&w, "copy", WIDTH, HEIGHT, NULL);
+    copy_flat(NULL, to, got);
+    assert_memory_equal(got, texels, sizeof got);
+    OK(cu.cuTexRefSetFilterMode(t, 1)); /* the mean of four texels; of one at the corner */
+    launch(&w, "copy", WIDTH, HEIGHT, NULL);
+    copy_flat(NULL, to, got);
+    assert_true(got[0] == 0 && got[1] == 0.5f && got[WIDTH + 1] == 4.5f);
+    IS(INVALID_HANDLE, cu.cuTexRefSetFlags((CUtexref)s, 0));
+    IS(INVALID_VALUE, cu.cuTexRefSetAddressMode(t, 3, 0));
+    OK(cu.cuModuleUnload(w.module));
+    IS(INVALID_HANDLE, cu.cuTexRefSetFlags(t, 0));
+    OK(cu.cuCtxDestroy_v2(w.context));
+}
+
 static void test_bad_arrays(void **state) {
     (void)state;
     work w = work_of();
@@ -244,9 +287,8 @@ static int open_driver(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flat),
-        cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_flat),       cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_layers),     cmocka_unit_test(test_references),
         cmocka_unit_test(test_bad_arrays),
     };
     return cmocka_run_group_tests(tests, open_driver, NULL);

@@ -1,5 +1,6 @@
 /* Surfaces: loads, stores and reductions of every row of ptx_ops.def with its types, in and outside
  * their bounds, what traps, and textures that the host asks for in error. */
+#include "fitness/vm/vm_jobs.h"
 #include "tests/fitness/vm/texture_rig.h"
 
 /* ---- surfaces */
@@ -226,6 +227,57 @@ static void test_questions(void **state) {
     put_image(s, &i);
 }
 
+/* ---- jobs */
+
+/* Each block copies a row of the texture to the surface. `shift`: from the row behind its own. */
+static bool run_jobs(session *s, uint64_t texture, uint64_t surface, bool shift, bool *spread) {
+    vm_module *m =
+        rig_load_text(".version 8.5\n.target sm_90\n.address_size 64\n"
+                      ".visible .entry k(.param .u64 t, .param .u64 s, .param .u32 shift) {\n"
+                      ".reg .b64 %t, %s; .reg .b32 %x, %y, %z, %r<4>;\n"
+                      "ld.param.u64 %t, [t]; ld.param.u64 %s, [s]; ld.param.u32 %z, [shift];\n"
+                      "mov.u32 %x, %tid.x; mov.u32 %y, %ctaid.x; add.u32 %z, %y, %z;\n"
+                      "tex.2d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%t, {%x, %z}]; shl.b32 %x, %x, 2;\n"
+                      "sust.b.2d.b32.trap [%s, {%x, %y}], %r0;\nret;\n}\n");
+    struct {
+        uint64_t texture, surface;
+        uint32_t shift;
+    } p = {texture, surface, shift};
+    const vm_launch launch = {.module = m,
+                              .entry = vm_module_find(m, "k"),
+                              .grid = {16, 1, 1},
+                              .block = {LANES, 1, 1},
+                              .params = &p};
+    vm_result r;
+    ev_error err;
+    assert_int_equal(vm_run_by_jobs(s->memory, &launch, 4, &r, spread, &err), EV_OK);
+    vm_module_free(m);
+    return r.ok;
+}
+
+/* Blocks that share nothing are spread. Where one block's texture is another's surface, the result
+ * is that of the blocks in their order. */
+static void test_jobs(void **state) {
+    session *s = *state;
+    const vm_texture t = {.width = LANES, .height = 16, .channel = EV_U32, .channels = 1};
+    image from = make_image(s, t, 0);
+    vm_texture other = t;
+    other.surface = true;
+    image to = make_image(s, other, 0);
+    bool spread = false;
+    assert_true(run_jobs(s, from.handle, to.handle, false, &spread));
+    assert_true(spread);
+    assert_memory_equal(from.host, to.host, LANES * 16 * 4);
+    other.address = from.t.address;
+    other.row_bytes = from.t.row_bytes;
+    ev_error err;
+    uint64_t same;
+    assert_int_equal(vm_texture_new(s->memory, &other, &same, &err), EV_OK);
+    assert_true(run_jobs(s, from.handle, same, true, &spread));
+    assert_memory_equal(from.host, to.host + LANES * 4, LANES * 15 * 4);
+    vm_memory_clear(s->memory);
+}
+
 /* ---- traps */
 
 static void test_surface_traps(void **state) {
@@ -235,7 +287,8 @@ static void test_surface_traps(void **state) {
     expect_trap(s, TEX1, i.handle, words, VM_TRAP_BAD_TEXTURE, "a surface where a texture");
     words[9][0] = 32;
     expect_trap(s, "suld.b.2d.b32.trap %r0, [%t, {%c0, %c1}];", i.handle, words,
-                VM_TRAP_OUT_OF_BOUNDS, "coordinates (32, 0, 0) outside a surface of 8 x 5");
+                VM_TRAP_OUT_OF_BOUNDS,
+                "coordinates (32, 0) outside a surface of 8 x 5, of elements of 4 bytes");
     expect_trap(s, "sust.b.2d.b32.trap [%t, {%c0, %c1}], 1;", i.handle, words,
                 VM_TRAP_OUT_OF_BOUNDS, "thread (9, 0, 0)");
     words[9][0] = 2;
@@ -257,8 +310,8 @@ static void test_shadow(void **state) {
     snprintf(line, sizeof line, "mov.u64 %%d0, %llu; st.global.u32 [%%d0], 5;\n%s",
              (unsigned long long)i.t.address, TEX1);
     expect_trap(s, line, i.handle, words, VM_TRAP_READ_ONLY_PATH, "(a texture) of what warp 0");
-    snprintf(line, sizeof line, "%s bar.sync 0; mov.u64 %%d0, %llu;\nst.global.u32 [%%d0], 5;", TEX1,
-             (unsigned long long)i.t.address);
+    snprintf(line, sizeof line, "%s bar.sync 0; mov.u64 %%d0, %llu;\nst.global.u32 [%%d0], 5;",
+             TEX1, (unsigned long long)i.t.address);
     expect_trap(s, line, i.handle, words, VM_TRAP_READ_ONLY_PATH, "a texture) in this launch");
     put_image(s, &i);
     (void)buffer(s, 256, VM_BUFFER_SCRATCH, &t.address);
@@ -319,7 +372,8 @@ int main(void) {
         cmocka_unit_test(test_surfaces),      cmocka_unit_test(test_formatted),
         cmocka_unit_test(test_reductions),    cmocka_unit_test(test_questions),
         cmocka_unit_test(test_surface_traps), cmocka_unit_test(test_shadow),
-        cmocka_unit_test(test_bad_textures),  cmocka_unit_test(test_every_row),
+        cmocka_unit_test(test_bad_textures),  cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_every_row),
     };
     return cmocka_run_group_tests(tests, session_open, session_close);
 }

@@ -72,7 +72,8 @@ static void test_mistakes(void **state) {
     ev_proc_result_free(&r);
     r = MEAN(TEX, "--arg", "surf:2,f32");
     cli_expect(&r, 1);
-    assert_non_null(strstr(r.err.data, "outside a surface of 2 x 0 x 0 elements"));
+    assert_non_null(
+        strstr(r.err.data, "coordinates (8) outside a surface of 2, of elements of 4 bytes"));
     ev_proc_result_free(&r);
 }
 
