@@ -142,8 +142,6 @@ struct vm_memory {
     size_t count, capacity;
     uint32_t *writes, *reads; /* shadow: entries of each word */
     uint32_t *promises;       /* marks of each word (vm_promise.c) */
-    vm_texture_place *textures;
-    uint32_t texture_count, texture_capacity, texture_serial;
     uint8_t *dirty;           /* a byte a page; 1: the page is in dirty_pages */
     uint32_t *dirty_pages;
     size_t dirty_count, dirty_capacity;
@@ -154,6 +152,8 @@ struct vm_memory {
     bool out_of_memory;
     vm_spare spare;      /* from the last launch for the next; moved into a running launch */
     vm_race_word *words; /* VM_RACE_WORDS, all free, for launches with race checks; or NULL */
+    vm_texture_place *textures;
+    uint32_t texture_count, texture_capacity, texture_serial;
     /* ---- views (vm_view.c) */
     bool shared; /* arena and writes are mappings of `fd`, one behind the other */
     int fd;
