@@ -216,7 +216,7 @@ static uint32_t put_value(ptx_type type, double v) {
     else if (type == PTX_T_f16 || type == PTX_T_f16x2)
         ev_type_set(EV_F16, &bits, 0, v);
     else
-        bits = (uint32_t)(int64_t)v;
+        bits = fabs(v) < 0x1p62 ? (uint32_t)(int64_t)v : 0; /* a border may be any float */
     return bits;
 }
 

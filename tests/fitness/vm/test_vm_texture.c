@@ -164,6 +164,24 @@ static void test_wrap_is_clamp(void **state) {
     put_image(s, &i);
 }
 
+/* A border is a float, whatever the elements are. */
+static void test_integer_border(void **state) {
+    session *s = *state;
+    vm_texture t = {.width = SIZE,
+                    .channel = EV_S32,
+                    .channels = 4,
+                    .sampler = {.modes = {3, 3, 3}, .border = {-3, 1e30f, NAN, 9}}};
+    image i = make_image(s, t, 0);
+    float words[LANES][4] = {{-1}};
+    uint32_t out[LANES][4];
+    run(s, "tex.1d.v4.s32.f32 {%r0, %r1, %r2, %r3}, [%t, {%x0}];", i.handle, words, out);
+    assert_int_equal(out[0][0], (uint32_t)-3);
+    assert_int_equal(out[0][1], 0);
+    assert_int_equal(out[0][2], 0);
+    assert_int_equal(out[0][3], 9);
+    put_image(s, &i);
+}
+
 /* The weights have 8 bits: between two of them nothing changes. */
 static void test_weights(void **state) {
     session *s = *state;
@@ -554,13 +572,14 @@ static void test_every_row(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filters),       cmocka_unit_test(test_wrap_is_clamp),
-        cmocka_unit_test(test_weights),       cmocka_unit_test(test_types),
-        cmocka_unit_test(test_linear_memory), cmocka_unit_test(test_gather),
-        cmocka_unit_test(test_cubes),         cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_variables),     cmocka_unit_test(test_samplers),
-        cmocka_unit_test(test_parameter),     cmocka_unit_test(test_traps),
-        cmocka_unit_test(test_text),          cmocka_unit_test(test_every_row),
+        cmocka_unit_test(test_filters),        cmocka_unit_test(test_wrap_is_clamp),
+        cmocka_unit_test(test_integer_border), cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_types),          cmocka_unit_test(test_linear_memory),
+        cmocka_unit_test(test_gather),         cmocka_unit_test(test_cubes),
+        cmocka_unit_test(test_questions),      cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_samplers),       cmocka_unit_test(test_parameter),
+        cmocka_unit_test(test_traps),          cmocka_unit_test(test_text),
+        cmocka_unit_test(test_every_row),
     };
     return cmocka_run_group_tests(tests, session_open, session_close);
 }
