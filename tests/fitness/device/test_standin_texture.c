@@ -2,7 +2,7 @@
  * an array, and writes what they take out of one. */
 #include "tests/fitness/device/driver_rig.h"
 
-#define WIDTH 8
+#define WIDTH ((size_t)8)
 #define HEIGHT 4
 #define DEPTH 3
 

@@ -44,7 +44,8 @@ static uint8_t *place(const image *i, const surface_row *row, const int32_t word
     for (unsigned d = 0; d < 3; d++) {
         if (!clamps && (at[d] < 0 || at[d] > most[d]))
             return NULL;
-        at[d] = at[d] < 0 ? 0 : at[d] > most[d] ? most[d] : at[d];
+        at[d] = at[d] < 0 ? 0 : at[d];
+        at[d] = at[d] > most[d] ? most[d] : at[d];
     }
     return i->host + at[2] * (int64_t)t->slice_bytes + at[1] * (int64_t)t->row_bytes + at[0];
 }

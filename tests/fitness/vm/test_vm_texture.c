@@ -21,7 +21,8 @@ static int64_t address(int64_t i, int64_t n, unsigned mode) {
     }
     if (mode == PTX_ADDRESS_BORDER)
         return i < 0 || i >= n ? -1 : i;
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
+    i = i < 0 ? 0 : i;
+    return i >= n ? n - 1 : i;
 }
 
 static double sample(const image *i, int64_t x, int64_t y, int64_t z, unsigned c) {
@@ -118,7 +119,7 @@ static void check_samples(session *s, const geometry *g, const vm_sampler *sampl
         double x[3];
         for (unsigned d = 0; d < 3; d++)
             x[d] = (double)words[k][d] * (sampler->normalised ? extent_of(&t, d) : 1);
-        int64_t layer = g->layered ? (layers[k] < 3 ? layers[k] : 2) : 0;
+        int64_t last = layers[k] < 3 ? layers[k] : 2, layer = g->layered ? last : 0;
         for (unsigned c = 0; c < 4; c++) {
             float want = (float)reference(&i, x, g->dimensions, layer, c), got;
             memcpy(&got, &out[k][c], 4);

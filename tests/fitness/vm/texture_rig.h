@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#define LANES 32u
+#define LANES ((size_t)32)
 
 typedef struct session {
     vm_memory *memory;
