@@ -125,8 +125,8 @@ static const char *const textures[] = {
     "tld4.b.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%t, {%f1, %f2}];",
     "tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%t, {%r1}];",
     "tex.2d.v4.s32.f32 {%r0, %r1, %r2, %r3}, [%t, {%f1, %f2}];",
-    "tex.grad.3d.v4.f32.f32 {%f1, %f2, %f3, %f0}, [%t, {%f1, %f2, %f3, %f3}], {%f1, %f2, %f3, "
-    "%f3}, {%f2, %f1, %f3, %f3};",
+    ("tex.grad.3d.v4.f32.f32 {%f1, %f2, %f3, %f0}, [%t, {%f1, %f2, %f3, %f3}], "
+     "{%f1, %f2, %f3, %f3}, {%f2, %f1, %f3, %f3};"),
     "tex.level.cube.v4.f32.f32 {%f1, %f2, %f3, %f0}, [%t, {%f1, %f2, %f3, %f3}], %f0;",
     "suld.b.1d.b32.trap {%r2}, [%s, {%r1}];",
     "suld.b.2d.b32.clamp {%r0}, [%s, {%r1, %r3}];",
