@@ -30,6 +30,12 @@ static bool bad_texture(vm_warp *w, const ptx_insn *ip, uint32_t mask, uint64_t 
     return false;
 }
 
+/* A sampler of its own; b of a reduction is its operand. */
+static bool has_sampler(const ptx_insn *ip) {
+    uint8_t shape = ptx_op_get(ip->row)->shape;
+    return ip->b != PTX_NONE && (shape == PTX_S_TEX || shape == PTX_S_TLD4);
+}
+
 /* Finds what the lanes of `mask` name, and checks it against the instruction. */
 static bool bind_texture(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, uint32_t mask,
                          vm_bound *b) {
@@ -40,7 +46,7 @@ static bool bind_texture(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, ui
     const char *why = vm_texture_refuses(ip, b->texture);
     if (why)
         return bad_texture(w, ip, mask, handle, why);
-    if (ip->b == PTX_NONE || ptx_op_get(ip->row)->shape == PTX_S_SURED)
+    if (!has_sampler(ip))
         return true;
     handle = CSLOT(uint64_t, ip->b)[lane];
     return vm_sampler_find(w->state, handle, &b->sampler) || bad_texture(w, ip, mask, handle, NULL);
@@ -49,9 +55,7 @@ static bool bind_texture(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, ui
 /* The lanes of the first lane's texture and sampler. */
 static uint32_t bound_together(const ptx_insn *ip, const uint8_t *regs, uint32_t mask) {
     uint32_t same = same_handle(CSLOT(uint64_t, ip->a), mask);
-    bool sampler = ip->b != PTX_NONE && ptx_op_get(ip->row)->shape == PTX_S_TEX;
-    sampler |= ip->b != PTX_NONE && ptx_op_get(ip->row)->shape == PTX_S_TLD4;
-    return sampler ? same_handle(CSLOT(uint64_t, ip->b), same) : same;
+    return has_sampler(ip) ? same_handle(CSLOT(uint64_t, ip->b), same) : same;
 }
 
 /* A lane's coordinates and offsets. */

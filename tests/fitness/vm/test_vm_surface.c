@@ -196,7 +196,7 @@ static void test_reductions(void **state) {
         {"sured.b.or.1d.b32.zero [%t, {16}], %c3;", 0x80000000, 0x800000ff, 4},
         {"sured.b.or.1d.b32.zero [%t, {-16}], %c3;", 3, 3, 4},
     };
-    uint32_t out[LANES][4], words[LANES][4] = {{0}};
+    uint32_t words[LANES][4] = {{0}};
     for (unsigned k = 0; k < LANES; k++)
         words[k][3] = 100 + k;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -212,7 +212,6 @@ static void test_reductions(void **state) {
             fail_msg("%s", rows[r].line);
         put_image(s, &i);
     }
-    (void)out;
 }
 
 static void test_questions(void **state) {
