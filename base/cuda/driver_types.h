@@ -23,6 +23,11 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
+typedef struct CUarray_st *CUarray;
+typedef struct CUtexref_st *CUtexref;
+typedef struct CUsurfref_st *CUsurfref;
+typedef unsigned long long CUtexObject;
+typedef unsigned long long CUsurfObject;
 typedef struct CUuuid {
     char bytes[16];
 } CUuuid;
@@ -36,6 +41,8 @@ typedef int CUfunc_cache;
 typedef int CUpointer_attribute;
 typedef int CUlimit;
 typedef int CUmemorytype;
+typedef int CUarray_format;
+typedef int CUresourcetype;
 
 typedef enum cu_device_attribute {
 #define CU_ATTRIBUTE(id, number, value) CU_DEVICE_ATTRIBUTE_##id = number,
@@ -77,6 +84,7 @@ enum {
     CU_MEMHOSTALLOC_DEVICEMAP = 2,
     CU_MEMORYTYPE_HOST = 1,
     CU_MEMORYTYPE_DEVICE = 2,
+    CU_MEMORYTYPE_ARRAY = 3,
     CU_MEMORYTYPE_UNIFIED = 4,
 };
 
@@ -169,6 +177,103 @@ typedef struct CUmemcpy2D {
     size_t dstPitch;
     size_t WidthInBytes, Height;
 } CUmemcpy2D;
+
+/* CUDA_MEMCPY3D. */
+typedef struct CUmemcpy3D {
+    size_t srcXInBytes, srcY, srcZ, srcLOD;
+    CUmemorytype srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    CUarray srcArray;
+    void *reserved0;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
+    CUmemorytype dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    void *reserved1;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes, Height, Depth;
+} CUmemcpy3D;
+
+/* ---- arrays, textures, surfaces */
+
+enum {
+    CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
+    CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,
+    CU_AD_FORMAT_UNSIGNED_INT32 = 0x03,
+    CU_AD_FORMAT_SIGNED_INT8 = 0x08,
+    CU_AD_FORMAT_SIGNED_INT16 = 0x09,
+    CU_AD_FORMAT_SIGNED_INT32 = 0x0a,
+    CU_AD_FORMAT_HALF = 0x10,
+    CU_AD_FORMAT_FLOAT = 0x20,
+};
+enum {
+    CU_ARRAY3D_LAYERED = 1,
+    CU_ARRAY3D_SURFACE_LDST = 2,
+    CU_ARRAY3D_CUBEMAP = 4,
+    CU_ARRAY3D_TEXTURE_GATHER = 8,
+};
+enum {
+    CU_RESOURCE_TYPE_ARRAY = 0,
+    CU_RESOURCE_TYPE_LINEAR = 2,
+    CU_RESOURCE_TYPE_PITCH2D = 3,
+};
+enum {
+    CU_TRSA_OVERRIDE_FORMAT = 1,
+    CU_TRSF_READ_AS_INTEGER = 1,
+    CU_TRSF_NORMALIZED_COORDINATES = 2,
+    CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION = 0x20,
+};
+
+/* CUDA_ARRAY_DESCRIPTOR and CUDA_ARRAY3D_DESCRIPTOR. */
+typedef struct CUarrayDescriptor {
+    size_t Width, Height;
+    CUarray_format Format;
+    unsigned NumChannels;
+} CUarrayDescriptor;
+typedef struct CUarrayDescriptor3D {
+    size_t Width, Height, Depth;
+    CUarray_format Format;
+    unsigned NumChannels, Flags;
+} CUarrayDescriptor3D;
+
+/* CUDA_RESOURCE_DESC. */
+typedef struct CUresourceDesc {
+    CUresourcetype resType;
+    union {
+        struct {
+            CUarray hArray;
+        } array;
+        struct {
+            CUdeviceptr devPtr;
+            CUarray_format format;
+            unsigned numChannels;
+            size_t sizeInBytes;
+        } linear;
+        struct {
+            CUdeviceptr devPtr;
+            CUarray_format format;
+            unsigned numChannels;
+            size_t width, height, pitchInBytes;
+        } pitch2D;
+        int reserved[32];
+    } res;
+    unsigned flags;
+} CUresourceDesc;
+
+/* CUDA_TEXTURE_DESC. Address modes: 0 wrap, 1 clamp, 2 mirror, 3 border; filters: 0 point, 1
+ * linear.
+ */
+typedef struct CUtextureDesc {
+    int addressMode[3], filterMode;
+    unsigned flags, maxAnisotropy;
+    int mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    float borderColor[4];
+    int reserved[12];
+} CUtextureDesc;
 
 typedef void (*CUhostFn)(void *data);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);

@@ -130,6 +130,15 @@ void device_clear(device *d) {
     d->ops->clear(d);
 }
 
+ev_status device_texture(device *d, device_buffer buffer, const vm_texture *texture,
+                         uint64_t *handle, ev_error *err) {
+    if (!d->ops->texture)
+        return ev_fail(err, EV_BAD, "a texture or surface: give a device such as vm:h200");
+    vm_texture made = *texture;
+    made.address = device_address(d, buffer);
+    return d->ops->texture(d, &made, handle, err);
+}
+
 uint64_t device_address(const device *d, device_buffer buffer) {
     return d->ops->address(d, buffer);
 }

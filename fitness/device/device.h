@@ -86,7 +86,11 @@ ev_status device_alloc(device *d, uint64_t bytes, vm_buffer_kind kind, const cha
  * an access that needs more alignment traps there. */
 ev_status device_alloc_odd(device *d, uint64_t bytes, uint32_t align, vm_buffer_kind kind,
                            const char *name, device_buffer *out, ev_error *err) EV_CHECKED;
-/* Frees all buffers. */
+/* A texture or surface of a buffer's elements: sets the address, and *handle, which a kernel takes
+ * as its parameter. EV_BAD: as vm_texture_new; a device other than the VM. */
+ev_status device_texture(device *d, device_buffer buffer, const vm_texture *texture,
+                         uint64_t *handle, ev_error *err) EV_CHECKED;
+/* Frees all buffers, and the textures and surfaces of them. */
 void device_clear(device *d);
 uint64_t device_address(const device *d, device_buffer buffer);
 /* Writes contents before the first launch after a reset. IN and INOUT buffers only. */

@@ -11,6 +11,8 @@ typedef struct device_ops {
     /* As alloc, at an odd multiple of `align`. NULL: as alloc, wherever the device places it. */
     ev_status (*alloc_odd)(device *d, uint64_t bytes, uint32_t align, vm_buffer_kind kind,
                            const char *name, device_buffer *out, ev_error *err);
+    /* The texture has its address. NULL: the device has none. */
+    ev_status (*texture)(device *d, const vm_texture *texture, uint64_t *handle, ev_error *err);
     void (*clear)(device *d);
     uint64_t (*address)(const device *d, device_buffer buffer);
     ev_status (*write)(device *d, device_buffer buffer, uint64_t offset, const void *data,

@@ -71,6 +71,11 @@ static ev_status vm_alloc_odd(device *d, uint64_t bytes, uint32_t align, vm_buff
     return alloc_at(d, bytes, align, kind, name, out, err);
 }
 
+static ev_status vm_texture_of(device *d, const vm_texture *texture, uint64_t *handle,
+                               ev_error *err) {
+    return vm_texture_new(vm_of(d)->memory, texture, handle, err);
+}
+
 static void vm_clear(device *d) {
     device_vm *v = vm_of(d);
     vm_memory_clear(v->memory);
@@ -483,6 +488,7 @@ static const device_ops VM_OPS = {
     .close = vm_close,
     .alloc = vm_alloc,
     .alloc_odd = vm_alloc_odd,
+    .texture = vm_texture_of,
     .clear = vm_clear,
     .address = vm_address,
     .write = vm_write,

@@ -136,6 +136,7 @@ char *vm_module_text_for(const vm_module *module, int version);
 typedef struct vm_variable {
     vm_space space; /* VM_SPACE_GLOBAL or VM_SPACE_CONST */
     uint64_t offset, bytes;
+    bool is_texture, is_surface; /* a .texref or .surfref: its contents are a handle */
 } vm_variable;
 
 /* The PTX text as it was loaded, NUL-terminated, borrowed. */

@@ -86,6 +86,11 @@ typedef enum ptx_group {
     PTX_G_parts,
     PTX_G_sums,
     PTX_G_cluster,
+    PTX_G_geom,
+    PTX_G_comp,
+    PTX_G_edge,
+    PTX_G_query,
+    PTX_G_opaque,
     PTX_G_COUNT
 } ptx_group;
 
@@ -124,7 +129,8 @@ typedef enum ptx_shape {
 enum {
     PTX_SHAPE_LINE = 1,   /* no other lanes of the warp run before the next instruction */
     PTX_SHAPE_TENSOR = 2, /* matrix instructions, decoded by ptx_tensor.c */
-    PTX_SHAPE_LANES = 4   /* a lane may read registers of other lanes */
+    PTX_SHAPE_LANES = 4,  /* a lane may read registers of other lanes */
+    PTX_SHAPE_TEXTURE = 8 /* textures and surfaces, decoded by ptx_texture.c */
 };
 
 enum { PTX_PIPE_FLOAT = VM_PIPE_COUNT, PTX_PIPE_CONV, PTX_PIPE_MEMORY };
@@ -282,6 +288,31 @@ enum {
     PTX_TENSOR_B = 8,    /* a wmma.load.b */
 };
 
+/* Textures and surfaces: `target` is the index in the module's fragments of the slots of an
+ * instruction's coordinates and offsets, PTX_NONE where it has none. `a` is the slot of the
+ * texture, `b` of the sampler, d2 of the predicate, v[] of the elements, `op` the geometry,
+ * `bool_op` the component or the query, and `rnd` what happens outside a surface. */
+enum { PTX_AT_OFFSETS = 4, PTX_AT_COUNT = 8 };
+
+/* What a .samplerref is initialised with; the value of the variable is the tag and these bits. */
+#define PTX_SAMPLER_TAG (UINT64_C(0x5a3d) << 48)
+enum {
+    PTX_SAMPLER_LINEAR = 1,
+    PTX_SAMPLER_UNNORMALIZED = 2,
+    PTX_SAMPLER_MODES = 2, /* shift of the address modes, two bits each */
+};
+typedef enum ptx_address_mode { /* numbers as of CUDA's address modes */
+                                PTX_ADDRESS_WRAP,
+                                PTX_ADDRESS_CLAMP,
+                                PTX_ADDRESS_MIRROR,
+                                PTX_ADDRESS_BORDER
+} ptx_address_mode;
+
+/* Coordinates that an instruction of this geometry (PTX_M_G*) names, and of these the ones that
+ * count. */
+unsigned ptx_geometry_names(uint8_t geometry);
+unsigned ptx_geometry_uses(uint8_t geometry);
+
 typedef struct ptx_tile { /* A is m x k, B is k x n, C and D are m x n */
     uint16_t m, n, k;
 } ptx_tile;
@@ -301,6 +332,10 @@ typedef enum ptx_operand_kind {
     PTX_O_SINK,
     PTX_O_CALL,
     PTX_O_FUNC, /* a function; value: its number */
+    /* A place in a texture or surface, "[a, {x, y}]" or "[a, b, {x, y}]": the items are the
+     * texture, the sampler if there is one, and the coordinates; value: the number of names before
+     * these. */
+    PTX_O_TEXEL,
 } ptx_operand_kind;
 
 typedef struct ptx_var ptx_var;
@@ -310,13 +345,13 @@ struct ptx_operand {
     bool negated;  /* !%p */
     bool piped;    /* the operand follows a | */
     bool indexed;  /* variable[i] */
-    uint8_t count; /* number of items of a vector */
+    uint8_t count; /* number of items of a vector or texel */
     uint32_t reg;  /* the register, or the base of an address; PTX_NONE: none */
     int64_t value; /* integer, float bits, offset of an address or symbol, special register */
     const ptx_var *var;
     const char *label;
     uint32_t label_length;
-    ptx_operand *items; /* items of a vector */
+    ptx_operand *items; /* items of a vector or texel */
     const char *at;     /* the place in the text, for messages */
 };
 
@@ -348,6 +383,7 @@ struct ptx_var {
     ptx_type type;
     bool array;
     bool dynamic;        /* .extern .shared, size given by the launch */
+    uint8_t opaque;      /* a texture, sampler or surface, of 8 bytes: PTX_M_OPAQUE_*; else 0 */
     uint64_t offset;     /* offset in its space; for a .param of a call: slot in the frame */
     uint32_t stride;     /* bytes a lane, of a .param */
     uint32_t local;      /* for a parameter whose address is taken: offset + 1 of its copy in

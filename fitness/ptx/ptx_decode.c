@@ -3,14 +3,7 @@
 
 #include <string.h>
 
-typedef struct decoding {
-    ptx_loader *L;
-    const ptx_match *m;
-    const ptx_op *op;
-    ptx_insn *insn;
-    unsigned sources; /* filled so far: a, b, c, e */
-    const char *at;   /* of the mnemonic */
-} decoding;
+typedef ptx_decoding decoding;
 
 static unsigned lane_bits(unsigned type_bits) {
     if (type_bits == 1)
@@ -22,10 +15,11 @@ static unsigned lane_bits(unsigned type_bits) {
 
 /* Loads, stores and conversions take registers wider than their type. */
 static bool may_be_wider(const decoding *d) {
-    return d->op->shape == PTX_S_LD || d->op->shape == PTX_S_ST || d->op->shape == PTX_S_CVT;
+    return d->op->shape == PTX_S_LD || d->op->shape == PTX_S_ST || d->op->shape == PTX_S_CVT ||
+           d->op->shape == PTX_S_SULD || d->op->shape == PTX_S_SUST;
 }
 
-static bool check_register(decoding *d, const ptx_operand *o, unsigned bits) {
+bool ptx_check_register(decoding *d, const ptx_operand *o, unsigned bits) {
     unsigned have = d->L->m->regs[o->reg].bits;
     if (have == bits || (may_be_wider(d) && have > bits && bits != 1))
         return true;
@@ -67,7 +61,7 @@ static bool is_literal(const ptx_operand *o) {
     return o->kind == PTX_O_INT || o->kind == PTX_O_F32 || o->kind == PTX_O_F64;
 }
 
-static uint32_t symbol_slot(decoding *d, const ptx_operand *o, unsigned bits) {
+uint32_t ptx_symbol_slot(decoding *d, const ptx_operand *o, unsigned bits) {
     ptx_loader *L = d->L;
     const ptx_var *v = o->var;
     if (v->space == VM_SPACE_LOCAL || (v->space == VM_SPACE_PARAM && !L->func->entry)) {
@@ -98,10 +92,10 @@ static uint32_t local_address(decoding *d, uint64_t offset) {
 }
 
 /* Slot of a source operand of type t. */
-static uint32_t source(decoding *d, const ptx_operand *o, ptx_type t) {
+uint32_t ptx_source(decoding *d, const ptx_operand *o, ptx_type t) {
     unsigned bits = lane_bits(ptx_type_bits(t));
     if (o->kind == PTX_O_REG && !o->negated)
-        return check_register(d, o, bits) ? d->L->m->regs[o->reg].slot : PTX_NONE;
+        return ptx_check_register(d, o, bits) ? d->L->m->regs[o->reg].slot : PTX_NONE;
     uint64_t value = 0;
     if (is_literal(o))
         return ptx_literal_bits(d->L, o, t, &value)
@@ -113,7 +107,7 @@ static uint32_t source(decoding *d, const ptx_operand *o, ptx_type t) {
     if (o->kind == PTX_O_SYMBOL && d->op->shape == PTX_S_CVTA && o->var->space == VM_SPACE_LOCAL)
         return local_address(d, o->var->offset + (uint64_t)o->value);
     if (o->kind == PTX_O_SYMBOL && bits >= 32)
-        return symbol_slot(d, o, bits);
+        return ptx_symbol_slot(d, o, bits);
     if (o->kind == PTX_O_FUNC && bits == 64)
         return ptx_slot_const(d->L, bits, ptx_func_address((uint32_t)o->value), PTX_BASE_NONE);
     ptx_fail_operand(d->L, o->at, "a register or number of type %s", ptx_type_name(t));
@@ -146,7 +140,7 @@ static bool put_destination(decoding *d, const ptx_operand *o, unsigned bits, bo
     }
     if (o->kind != PTX_O_REG || o->negated)
         return ptx_fail_operand(d->L, o->at, "a destination register");
-    if (!check_register(d, o, bits))
+    if (!ptx_check_register(d, o, bits))
         return false;
     *place = d->L->m->regs[o->reg].slot;
     if (!second)
@@ -167,7 +161,7 @@ static bool put_vector_sources(decoding *d, const ptx_operand *o) {
         return ptx_fail_at(d->L, o->at, "found %u elements; expected %u",
                            o->kind == PTX_O_VECTOR ? o->count : 1, vector_length(d->m));
     for (unsigned i = 0; i < o->count; i++)
-        if (!put_source(d, source(d, &o->items[i], (ptx_type)d->m->t)))
+        if (!put_source(d, ptx_source(d, &o->items[i], (ptx_type)d->m->t)))
             return false;
     return true;
 }
@@ -191,7 +185,7 @@ static bool put_vector(decoding *d, const ptx_operand *o, bool destination) {
         }
         if (destination && item->kind != PTX_O_REG)
             return ptx_fail_operand(d->L, item->at, "a destination register");
-        in->v[i] = source(d, item, (ptx_type)d->m->t);
+        in->v[i] = ptx_source(d, item, (ptx_type)d->m->t);
         if (in->v[i] == PTX_NONE)
             return false;
         unsigned width = item->kind == PTX_O_REG ? d->L->m->regs[item->reg].bits : bits;
@@ -210,7 +204,7 @@ static bool put_element(decoding *d, const ptx_operand *o, ptx_type t, bool dest
     else if (destination && o->kind != PTX_O_REG)
         return ptx_fail_operand(d->L, o->at, "a destination register");
     else
-        *slot = source(d, o, t);
+        *slot = ptx_source(d, o, t);
     return *slot != PTX_NONE;
 }
 
@@ -319,7 +313,7 @@ static bool put_address(decoding *d, const ptx_operand *given) {
         return put_source(d, local_address(d, o->var->offset));
     ptx_operand symbol = *o;
     symbol.value = 0;
-    return put_source(d, symbol_slot(d, &symbol, 64));
+    return put_source(d, ptx_symbol_slot(d, &symbol, 64));
 }
 
 bool ptx_label_fixup(ptx_loader *L, const ptx_operand *o, uint32_t *place) {
@@ -374,7 +368,7 @@ static bool put_copy_source(decoding *d, const ptx_operand *o) {
     if (o->reg != PTX_NONE)
         in->v[0] = d->L->m->regs[o->reg].slot;
     else if (o->var)
-        in->v[0] = symbol_slot(d, &symbol, 64);
+        in->v[0] = ptx_symbol_slot(d, &symbol, 64);
     else
         in->v[0] = ptx_slot_const(d->L, 64, 0, PTX_BASE_NONE);
     in->v[1] = (uint32_t)(int32_t)o->value;
@@ -401,13 +395,13 @@ static bool put_copy_limit(decoding *d, const ptx_operand *o) {
     if (o->kind == PTX_O_INT && (uint64_t)o->value > d->insn->bytes)
         return ptx_fail_at(d->L, o->at, "found %lld bytes to read; expected at most %u",
                            (long long)o->value, d->insn->bytes);
-    return put_source(d, source(d, o, PTX_T_b32));
+    return put_source(d, ptx_source(d, o, PTX_T_b32));
 }
 
 static bool put_address_register(decoding *d, const ptx_operand *o) {
     unsigned bits = o->kind == PTX_O_REG ? d->L->m->regs[o->reg].bits : 64;
     d->insn->address_bits = (uint8_t)bits;
-    return put_source(d, source(d, o, bits == 32 ? PTX_T_b32 : PTX_T_b64));
+    return put_source(d, ptx_source(d, o, bits == 32 ? PTX_T_b32 : PTX_T_b64));
 }
 
 static bool put(decoding *d, ptx_pattern_item item, const ptx_operand *o) {
@@ -425,16 +419,16 @@ static bool put(decoding *d, ptx_pattern_item item, const ptx_operand *o) {
     case 'p':
         return put_destination(d, o, 1, item.piped);
     case 's':
-        return put_source(d, source(d, o, t));
+        return put_source(d, ptx_source(d, o, t));
     case 'S':
         if (d->op->shape == PTX_S_CVT && o->kind == PTX_O_REG && ptx_type_bits(u) < 64 &&
             d->L->m->regs[o->reg].bits == 64)
             d->insn->count = 64; /* the source register is wider than its type */
-        return put_source(d, source(d, o, u));
+        return put_source(d, ptx_source(d, o, u));
     case 'W':
-        return put_source(d, source(d, o, ptx_type_bits(t) == 32 ? PTX_T_b64 : PTX_T_b32));
+        return put_source(d, ptx_source(d, o, ptx_type_bits(t) == 32 ? PTX_T_b64 : PTX_T_b32));
     case 'u':
-        return put_source(d, source(d, o, PTX_T_b32));
+        return put_source(d, ptx_source(d, o, PTX_T_b32));
     case 'q':
         return put_predicate_source(d, o);
     case 'm':
@@ -446,11 +440,11 @@ static bool put(decoding *d, ptx_pattern_item item, const ptx_operand *o) {
     case 'z':
         return put_copy_limit(d, o);
     case 'x':
-        return put_source(d, source(d, o, PTX_T_b64));
+        return put_source(d, ptx_source(d, o, PTX_T_b64));
     case 'Y':
         return put_destination(d, o, 64, item.piped);
     case 'h':
-        d->insn->c = source(d, o, PTX_T_b64);
+        d->insn->c = ptx_source(d, o, PTX_T_b64);
         return d->insn->c != PTX_NONE;
     case 'v':
         return put_vector(d, o, true);
@@ -467,6 +461,13 @@ static bool put(decoding *d, ptx_pattern_item item, const ptx_operand *o) {
         return put_label(d, o);
     case 'b':
         return put_branches(d, o);
+    case 'T':
+    case 'Q':
+    case 'L':
+    case 'G':
+    case 'O':
+    case 'F':
+        return ptx_put_texture(d, item.letter, o);
     default: /* 'g' */
         return put_address_register(d, o);
     }
@@ -596,7 +597,7 @@ static bool decode_special_mov(decoding *d, ptx_operand *o, bool *done) {
         in->row = pack ? PTX_OP_MOV_PACK : PTX_OP_MOV_UNPACK;
         in->t = bits == 64 ? PTX_T_b64 : PTX_T_b32;
         return pack ? put_destination(d, whole, bits, false)
-                    : put_source(d, source(d, whole, (ptx_type)in->t));
+                    : put_source(d, ptx_source(d, whole, (ptx_type)in->t));
     }
     if (o[1].kind == PTX_O_SREG && ptx_sreg_dynamic((ptx_sreg)o[1].value)) {
         if (ptx_sreg_bits((ptx_sreg)o[1].value) != bits)
@@ -648,6 +649,8 @@ bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, un
     }
     if (d.op->shape == PTX_S_LD || d.op->shape == PTX_S_ST) /* data first: its count sizes checks */
         insn->count = vector_length(match);
+    if (ptx_shape_has(d.op->shape, PTX_SHAPE_TEXTURE))
+        ptx_texture_prepare(match, insn);
     bool tensor = ptx_shape_has(d.op->shape, PTX_SHAPE_TENSOR);
     if (tensor && !ptx_tensor_prepare(L, match, at, insn))
         return false;

@@ -56,7 +56,11 @@ static bool is_filled_by_host(const ptx_var *v) {
 }
 
 static vm_variable place_of(const ptx_var *v) {
-    return (vm_variable){.space = (vm_space)v->space, .offset = v->offset, .bytes = v->bytes};
+    return (vm_variable){.space = (vm_space)v->space,
+                         .offset = v->offset,
+                         .bytes = v->bytes,
+                         .is_texture = v->opaque == PTX_M_OPAQUE_TEXREF,
+                         .is_surface = v->opaque == PTX_M_OPAQUE_SURFREF};
 }
 
 bool vm_module_variable(const vm_module *m, const char *name, vm_variable *out) {
@@ -228,7 +232,8 @@ static void add_operand(touching *t, const ptx_operand *o, bool def) {
         add_def(t, o->reg);
     else if (o->kind == PTX_O_REG || o->kind == PTX_O_ADDRESS)
         add_use(t, o->reg);
-    for (unsigned i = 0; o->kind == PTX_O_VECTOR && i < o->count; i++) {
+    bool several = o->kind == PTX_O_VECTOR || o->kind == PTX_O_TEXEL;
+    for (unsigned i = 0; several && i < o->count; i++) {
         const ptx_operand *item = &o->items[i];
         if (item->kind == PTX_O_REG && def)
             add_def(t, item->reg);
@@ -302,11 +307,13 @@ void vm_module_info(const vm_module *m, uint32_t pc, vm_insn_info *info) {
                            .target = target_of(m, in, shape),
                            .use_count = cold->use_count,
                            .def_count = cold->def_count};
-    info->is_atomic = shape == PTX_S_ATOM || shape == PTX_S_RED;
+    info->is_atomic = shape == PTX_S_ATOM || shape == PTX_S_RED || shape == PTX_S_SURED;
     bool rows = shape == PTX_S_LDMATRIX || shape == PTX_S_STMATRIX;
     info->is_load = shape == PTX_S_LD || shape == PTX_S_WMMA_LOAD || shape == PTX_S_LDMATRIX ||
-                    shape == PTX_S_CPASYNC;
-    info->is_store = shape == PTX_S_ST || shape == PTX_S_WMMA_STORE || shape == PTX_S_STMATRIX;
+                    shape == PTX_S_CPASYNC || shape == PTX_S_TEX || shape == PTX_S_TLD4 ||
+                    shape == PTX_S_SULD;
+    info->is_store = shape == PTX_S_SUST || shape == PTX_S_SUSTP || shape == PTX_S_ST ||
+                     shape == PTX_S_WMMA_STORE || shape == PTX_S_STMATRIX;
     if (info->is_atomic || info->is_load || info->is_store) {
         info->space = rows ? VM_SPACE_SHARED : (vm_space)in->space;
         info->access_bytes = (uint8_t)(in->bytes * (in->count ? in->count : 1));
@@ -331,10 +338,10 @@ static void print_offset(ev_str *s, int64_t value) {
         ev_str_printf(s, "%+lld", (long long)value);
 }
 
-static void print_vector(ev_str *s, const vm_module *m, const ptx_operand *o) {
+static void print_vector(ev_str *s, const vm_module *m, const ptx_operand *o, unsigned first) {
     ev_str_char(s, '{');
-    for (unsigned i = 0; i < o->count; i++) {
-        ev_str_append(s, i ? ", " : "");
+    for (unsigned i = first; i < o->count; i++) {
+        ev_str_append(s, i > first ? ", " : "");
         print_operand(s, m, &o->items[i]);
     }
     ev_str_char(s, '}');
@@ -373,7 +380,16 @@ static void print_operand(ev_str *s, const vm_module *m, const ptx_operand *o) {
         ev_str_char(s, ']');
         return;
     case PTX_O_VECTOR:
-        print_vector(s, m, o);
+        print_vector(s, m, o, 0);
+        return;
+    case PTX_O_TEXEL:
+        ev_str_char(s, '[');
+        for (unsigned i = 0; i < (unsigned)o->value; i++) {
+            print_operand(s, m, &o->items[i]);
+            ev_str_append(s, ", ");
+        }
+        print_vector(s, m, o, (unsigned)o->value);
+        ev_str_char(s, ']');
         return;
     case PTX_O_SINK:
         ev_str_char(s, '_');

@@ -41,10 +41,14 @@ static const char *operand_word(char letter, unsigned *source) {
     static const char *const addresses[] = {"[a]", "[b]"};
     static const struct {
         const char *letters, *word;
-    } words[] = {{"dDwUYv", "d"}, {"p", "p"},       {"q", "{!}q"},  {"i", "constant"},
-                 {"t", "label"},  {"b", "table"},   {"X", "{d}"},   {"A", "{a}"},
-                 {"B", "{b}"},    {"C", "{c}"},     {"n", "bytes"}, {"z", "limit"},
-                 {"h", "policy"}, {"f", "function"}};
+    } words[] = {{"dDwUYv", "d"},    {"p", "p"},        {"q", "{!}q"},
+                 {"i", "constant"},  {"t", "label"},    {"b", "table"},
+                 {"X", "{d}"},       {"A", "{a}"},      {"B", "{b}"},
+                 {"C", "{c}"},       {"n", "bytes"},    {"z", "limit"},
+                 {"h", "policy"},    {"f", "function"}, {"T", "[a, {coordinates}]"},
+                 {"Q", "[a]"},       {"L", "level"},    {"G", "{gradient}"},
+                 {"O", "{offsets}"}, {"F", "depth"}};
+    *source += letter == 'T' || letter == 'Q';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strchr(words[i].letters, letter))
             return words[i].word;
@@ -186,19 +190,25 @@ static bool parse_literal(ptx_loader *L, ptx_operand *o) {
 static bool parse_address(ptx_loader *L, ptx_operand *o) {
     ptx_lex_next(&L->lex);
     o->reg = PTX_NONE;
-    ptx_operand base = {0};
+    ptx_operand base = {.reg = PTX_NONE, .at = L->lex.token.at};
     if (L->lex.token.kind == PTX_K_IDENT) {
         if (!parse_name(L, &base))
             return false;
         if (base.kind != PTX_O_REG && base.kind != PTX_O_SYMBOL)
             return ptx_fail_at(L, base.label, "found '%.*s'; expected a register or a variable",
                                (int)base.label_length, base.label);
-    } else if (!ptx_parse_number(L, &base.value)) {
+    } else if (ptx_parse_number(L, &base.value)) {
+        base.kind = PTX_O_INT;
+    } else {
         return false;
     }
     int64_t offset = 0;
     if ((ptx_lex_is(&L->lex, '+') || ptx_lex_is(&L->lex, '-')) && !ptx_parse_number(L, &offset))
         return false;
+    if (ptx_lex_is(&L->lex, ',')) {
+        base.value += offset;
+        return ptx_parse_texel(L, &base, o);
+    }
     o->kind = PTX_O_ADDRESS;
     o->var = base.kind == PTX_O_SYMBOL ? base.var : NULL;
     o->reg = base.kind == PTX_O_REG ? base.reg : PTX_NONE;

@@ -48,6 +48,9 @@
 #define PTX_LIST_X8SAT(M, ...)                                                                     \
     PTX_LIST_I8(M, __VA_ARGS__)                                                                    \
     PTX_LIST_I4(M, __VA_ARGS__) M(u2, __VA_ARGS__) M(s2, __VA_ARGS__)
+#define PTX_LIST_B8TO64(M, ...) M(b8, __VA_ARGS__) PTX_LIST_B(M, __VA_ARGS__)
+#define PTX_LIST_TEXEL(M, ...) PTX_LIST_SETD(M, __VA_ARGS__) M(f16, __VA_ARGS__)
+#define PTX_LIST_TEXAT(M, ...) M(s32, __VA_ARGS__) M(f32, __VA_ARGS__)
 #define PTX_LIST_SLCTC(M, ...) M(s32, __VA_ARGS__) M(f32, __VA_ARGS__)
 #define PTX_LIST_MOV(M, ...) PTX_LIST_BIF(M, __VA_ARGS__)
 #define PTX_LIST_CVT(M, ...)                                                                       \

@@ -141,6 +141,7 @@ typedef struct ptx_loader {
     ptx_symbol *ranges[32]; /* cache of ranges, by the last letter of their names */
     bool reads_workspace;   /* %envreg1 or %envreg2 */
     bool has_vectors;       /* some register is a vector */
+    bool independent;       /* textures and samplers have variables of their own */
     bool digit_names;       /* some other name begins with % and ends in a digit */
     ptx_fixup *fixups;
     size_t fixup_count, fixup_capacity;
@@ -208,6 +209,10 @@ uint32_t ptx_slot_sreg(ptx_loader *L, ptx_sreg sreg);
 bool ptx_parse_instruction(ptx_loader *L);
 bool ptx_parse_number(ptx_loader *L, int64_t *out);
 bool ptx_parse_operand(ptx_loader *L, ptx_operand *out);
+/* Textures and surfaces (ptx_texture.c). */
+bool ptx_parse_opaque(ptx_loader *L, vm_space space, uint8_t *kind);
+bool ptx_init_opaque(ptx_loader *L, ptx_var *v);
+bool ptx_parse_texel(ptx_loader *L, const ptx_operand *base, ptx_operand *out);
 /* The operands of a call, after its mnemonic. */
 bool ptx_parse_call(ptx_loader *L, ptx_insn *insn);
 /* The bits of a literal operand as type t; false with a message. */
@@ -255,6 +260,24 @@ void ptx_make_form(ptx_match *match);
 /* Checks operands against the match's pattern and fills slots. */
 bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, unsigned count,
                 const char *at, ptx_insn *insn);
+/* An instruction while it is decoded. */
+typedef struct ptx_decoding {
+    ptx_loader *L;
+    const ptx_match *m;
+    const ptx_op *op;
+    ptx_insn *insn;
+    unsigned sources; /* filled so far: a, b, c, e */
+    const char *at;   /* of the mnemonic */
+} ptx_decoding;
+bool ptx_check_register(ptx_decoding *d, const ptx_operand *o, unsigned bits);
+/* Slots of the address of a variable, and of a source operand of type t; PTX_NONE with a message.
+ */
+uint32_t ptx_symbol_slot(ptx_decoding *d, const ptx_operand *o, unsigned bits);
+uint32_t ptx_source(ptx_decoding *d, const ptx_operand *o, ptx_type t);
+/* Instructions of textures and surfaces (ptx_texture.c): before the operands, and an operand of a
+ * letter of their own in the pattern. */
+void ptx_texture_prepare(const ptx_match *m, ptx_insn *insn);
+bool ptx_put_texture(ptx_decoding *d, char letter, const ptx_operand *o);
 /* Matrix instructions (ptx_tensor.c): the registers of one operand, by its letter in the pattern;
  * what is decoded before the operands (false with a message) and after them. */
 typedef struct ptx_fragment {

@@ -255,9 +255,10 @@ static bool parse_target(ptx_loader *L) {
         if (t->length > 3 && memcmp(t->at, "sm_", 3) == 0) {
             if (!set_target(L, t))
                 return false;
+        } else if (ptx_lex_is_word(&L->lex, "texmode_independent")) {
+            L->independent = true;
         } else if (!ptx_lex_is_word(&L->lex, "debug") &&
-                   !ptx_lex_is_word(&L->lex, "texmode_unified") &&
-                   !ptx_lex_is_word(&L->lex, "texmode_independent")) {
+                   !ptx_lex_is_word(&L->lex, "texmode_unified")) {
             return ptx_fail_expected(L, "a target such as sm_90");
         }
         ptx_lex_next(&L->lex);

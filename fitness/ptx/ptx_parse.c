@@ -94,7 +94,11 @@ static ptx_var *parse_variable(ptx_loader *L, vm_space space) {
         lanes = 2;
     else if (word(L, ".v4"))
         lanes = 4;
-    if (!parse_type(L, &v->type))
+    if (!ptx_parse_opaque(L, space, &v->opaque))
+        return NULL;
+    if (v->opaque)
+        v->type = PTX_T_u64;
+    else if (!parse_type(L, &v->type))
         return NULL;
     if (word(L, ".ptr"))
         while (L->lex.token.kind == PTX_K_DIRECTIVE) {
@@ -380,7 +384,7 @@ static bool place_variable(ptx_loader *L, ptx_var *v, bool is_extern) {
         v->offset = align_up(from, v->align < 16 ? 16 : v->align);
     else
         v->offset = ptx_place_at(L, from, v->align);
-    if (ptx_accept(L, '=') && !parse_initialiser(L, v))
+    if (v->opaque ? !ptx_init_opaque(L, v) : ptx_accept(L, '=') && !parse_initialiser(L, v))
         return false;
     if (!place_image(L, v, global ? &m->global_image : &m->const_image, used))
         return false;

@@ -212,6 +212,41 @@ static void print_small_tables(ev_str *s) {
 #undef VM_PIPE
 }
 
+static void print_textures(ev_str *s) {
+    ev_str_append(
+        s,
+        "\n## Textures and surfaces\n\n"
+        "A kernel names a texture or surface by a handle of 64 bits, or by a `.texref` or "
+        "`.surfref` "
+        "variable that holds one; `texmode_independent` takes samplers of their own. "
+        "`evoke run --arg tex:...` and the stand-in's driver calls make handles. A number that is "
+        "none traps (`bad-texture`), as does an instruction of another geometry or type.\n\n"
+        "- The nearest element of a coordinate x is floor(x). The linear filter weighs the "
+        "elements "
+        "floor(x - 0.5) and the next by the fraction of x - 0.5, rounded to 8 bits; dimensions "
+        "multiply. The sum is exact but for one rounding to the type of the result; CUDA's guide "
+        "does "
+        "not say how a GPU rounds it.\n"
+        "- Wrap and mirror need normalised coordinates; without them both are clamp. Outside of "
+        "plain "
+        "memory (`tex1Dfetch`) lie zeros. Layers are clamped. A channel that an element lacks is "
+        "0, "
+        "the fourth is 1. Cubes are not filtered across their edges.\n"
+        "- Each texture has one level, which is that of every `.level` and `.grad`. All elements "
+        "are "
+        "resident.\n"
+        "- A fetch is checked as a load through the read-only path: the launch must not write the "
+        "element. An array stands in memory row by row.\n"
+        "- Outside a surface, `.trap` traps (`out-of-bounds`), `.clamp` takes the nearest access "
+        "inside, `.zero` reads zeros and drops stores. `sust.p` keeps the low bits of integers.\n"
+        "- `txq` and `suq` answer types and orders with OpenCL's numbers, address modes with "
+        "CUDA's, "
+        "and filters with 0 (nearest) and 1 (linear).\n"
+        "- The timing model counts a fetch as a load of the touched sectors, a request for each "
+        "row "
+        "of the filter's elements.\n");
+}
+
 static void print_absent(ev_str *s) {
     title(s, "Not supported",
           "The loader refuses these, with line and column. `*` is any instruction.",
@@ -239,5 +274,6 @@ void vm_isa_print_markdown(ev_str *s) {
     print_modifiers(s);
     print_registers(s);
     print_small_tables(s);
+    print_textures(s);
     print_absent(s);
 }

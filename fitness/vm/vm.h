@@ -75,6 +75,41 @@ void vm_memory_reset(vm_memory *memory, uint8_t poison);
 uint64_t vm_memory_written(const vm_memory *memory, uint64_t address, size_t element_bytes,
                            uint64_t first, uint64_t count, uint8_t *written);
 
+/* ---- textures and surfaces: geometry, format and sampler over bytes of a memory
+ *
+ * A kernel gets a handle, a number of 64 bits. Elements stand in rows, rows in slices; a slice is a
+ * layer, a face of a cube, or a step of the third dimension. (On hardware the order in an array is
+ * hidden.) PTX ISA, Texture Instructions; CUDA C++ Programming Guide, Texture Fetching. */
+
+typedef struct vm_sampler {
+    bool linear;      /* the filter; else the nearest element */
+    bool normalised;  /* coordinates from 0 to 1 */
+    uint8_t modes[3]; /* ptx_address_mode of each coordinate: 0 wrap, 1 clamp, 2 mirror, 3 border */
+    float border[4];  /* what lies outside, with mode 3 */
+} vm_sampler;
+
+typedef struct vm_texture {
+    uint64_t address;              /* of the first element */
+    uint32_t width, height, depth; /* elements; 0: no such dimension */
+    uint32_t layers;               /* of a cube: faces; 0: no layers */
+    bool cube;
+    uint64_t row_bytes, slice_bytes;
+    ev_type channel;  /* 8, 16 or 32 bits; f16 or f32 */
+    uint8_t channels; /* 1, 2 or 4 */
+    bool surface;     /* for suld and sust; has no sampler */
+    bool linear;      /* plain memory, which only integers fetch; outside lie zeros */
+    bool as_float;    /* integers of 8 or 16 bits are read as floats of [0, 1] or [-1, 1] */
+    vm_sampler sampler;
+} vm_texture;
+
+/* *handle: of a texture or surface until vm_texture_release or vm_memory_clear. EV_BAD: elements
+ * beside the buffers, unaligned rows, a format that textures do not have. */
+ev_status vm_texture_new(vm_memory *memory, const vm_texture *texture, uint64_t *handle,
+                         ev_error *err) EV_CHECKED;
+/* NULL: no texture or surface has this handle. */
+const vm_texture *vm_texture_get(const vm_memory *memory, uint64_t handle);
+bool vm_texture_release(vm_memory *memory, uint64_t handle); /* false: no such handle */
+
 /* Bytes of pages that a memory holds in the process. */
 typedef struct vm_usage {
     uint64_t contents; /* touched buffers */
@@ -130,7 +165,8 @@ typedef struct vm_counters {
 
 /* One stretch of `count` instructions from `pc`, executed in order by the lanes of `active`. Only
  * the last of them may access memory, synchronise or branch. A wmma.load or wmma.store of more than
- * 512 bytes is two requests, and its second event has that instruction alone. */
+ * 512 bytes is two requests, and its second event has that instruction alone; so are the rows of
+ * elements that a texture's linear filter reads, and the textures of lanes that name several. */
 typedef struct vm_event {
     uint32_t pc;
     uint32_t count;

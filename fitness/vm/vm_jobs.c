@@ -35,7 +35,8 @@ static bool is_memory(uint8_t shape) {
 
 static bool needs_order(const vm_module *m, const ptx_insn *ip, bool *strong) {
     uint8_t shape = ptx_op_get(ip->row)->shape;
-    bool orders = shape == PTX_S_ATOM || shape == PTX_S_RED || (is_memory(shape) && ip->strong);
+    bool orders = shape == PTX_S_ATOM || shape == PTX_S_RED || shape == PTX_S_SURED ||
+                  (is_memory(shape) && ip->strong);
     *strong |= orders;
     if (orders)
         return ip->space == VM_SPACE_GLOBAL;

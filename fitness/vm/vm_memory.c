@@ -121,6 +121,7 @@ void vm_memory_free(vm_memory *m) {
     free(m->allocs);
     free(m->dirty_pages);
     free(m->words);
+    free(m->textures);
     vm_spare_free(&m->spare);
     free(m);
 }
@@ -445,6 +446,7 @@ void vm_memory_clear(vm_memory *m) {
     free_names(m);
     m->used = m->first + VM_REDZONE;
     m->holes = false;
+    m->texture_count = m->texture_serial = 0;
 }
 
 bool vm_memory_release(vm_memory *m, uint64_t address) {

@@ -111,6 +111,12 @@ typedef struct vm_segment {
 #define VM_SANITIZED 0
 #endif
 
+/* A texture or surface by its handle; handle 0: a free place. */
+typedef struct vm_texture_place {
+    uint64_t handle;
+    vm_texture texture;
+} vm_texture_place;
+
 /* Host memory that a launch passes on to the next one (vm_spare.c). */
 typedef struct vm_spare_chunk vm_spare_chunk;
 typedef struct vm_spare {
@@ -146,6 +152,8 @@ struct vm_memory {
     bool out_of_memory;
     vm_spare spare;      /* from the last launch for the next; moved into a running launch */
     vm_race_word *words; /* VM_RACE_WORDS, all free, for launches with race checks; or NULL */
+    vm_texture_place *textures;
+    uint32_t texture_count, texture_capacity, texture_serial;
     /* ---- views (vm_view.c) */
     bool shared; /* arena and writes are mappings of `fd`, one behind the other */
     int fd;

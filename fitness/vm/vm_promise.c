@@ -125,10 +125,16 @@ bool vm_promise_kept(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t add
     char reader[80];
     (void)vm_rank_name(w, mark >> VM_RACE_SHIFT, reader, sizeof reader);
     vm_trap_raise(w, ip, VM_TRAP_READ_ONLY_PATH, lane, &address,
-                  "a write to what %s reads through the read-only path (ld.global.nc, ldu) in this "
-                  "launch",
+                  "a write to what %s reads through the read-only path (ld.global.nc, ldu, a "
+                  "texture) in this launch",
                   reader);
     return false;
+}
+
+static const char *path_of(const ptx_insn *ip) {
+    if (ptx_shape_has(ptx_op_get(ip->row)->shape, PTX_SHAPE_TEXTURE))
+        return "a texture";
+    return ip->row == PTX_OP_LDU ? "ldu" : "ld.global.nc";
 }
 
 void vm_promise_written(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address,
@@ -137,5 +143,5 @@ void vm_promise_written(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t 
     (void)vm_rank_name(w, entry >> VM_RACE_SHIFT, writer, sizeof writer);
     vm_trap_raise(w, ip, VM_TRAP_READ_ONLY_PATH, lane, &address,
                   "a read through the read-only path (%s) of what %s writes in this launch",
-                  ip->row == PTX_OP_LDU ? "ldu" : "ld.global.nc", writer);
+                  path_of(ip), writer);
 }

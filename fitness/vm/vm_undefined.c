@@ -80,7 +80,8 @@ static uint32_t lanes_of_operand(const step *s, const ptx_operand *o) {
     uint32_t lanes = 0;
     if ((o->kind == PTX_O_REG || o->kind == PTX_O_ADDRESS) && o->reg != PTX_NONE)
         lanes = lanes_of(s, o->reg);
-    for (unsigned i = 0; o->kind == PTX_O_VECTOR && i < o->count; i++)
+    bool several = o->kind == PTX_O_VECTOR || o->kind == PTX_O_TEXEL;
+    for (unsigned i = 0; several && i < o->count; i++)
         if (o->items[i].kind == PTX_O_REG)
             lanes |= lanes_of(s, o->items[i].reg);
     return lanes;
@@ -487,7 +488,7 @@ static uint32_t lanes_of_address(const step *s) {
 
 static bool has_address(const step *s) {
     for (unsigned i = 0; i < s->cold->operand_count; i++)
-        if (s->cold->operands[i].kind == PTX_O_ADDRESS)
+        if (s->cold->operands[i].kind == PTX_O_ADDRESS || s->cold->operands[i].kind == PTX_O_TEXEL)
             return true;
     return false;
 }

@@ -30,7 +30,7 @@ struct cudaDeviceProp {
 
 #define EVOKE_NO_TEXTURES                                                                          \
     __attribute__((unavailable(                                                                    \
-        "Evoke has no textures and no surfaces: pass a const pointer in place of the texture, "    \
+        "a task has no textures and no surfaces: pass a const pointer in place of the texture, "   \
         "read its elements, and compute the filter and the border in the kernel")))
 typedef unsigned long long cudaTextureObject_t EVOKE_NO_TEXTURES;
 typedef unsigned long long cudaSurfaceObject_t EVOKE_NO_TEXTURES;

@@ -7,7 +7,23 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every parameter points to one small buffer; most kernels soon trap. */
+/* A texture of two dimensions with a linear filter, or a surface; 0: out of memory. */
+static uint64_t texture_of(vm_memory *memory, uint64_t address, bool surface) {
+    ev_error err;
+    uint64_t handle = 0;
+    const vm_texture t = {.address = address,
+                          .width = 16,
+                          .height = 16,
+                          .row_bytes = 64,
+                          .channel = EV_F32,
+                          .channels = 1,
+                          .surface = surface,
+                          .sampler = {.linear = true, .normalised = true, .modes = {0, 2, 1}}};
+    return vm_texture_new(memory, &t, &handle, &err) == EV_OK ? handle : 0;
+}
+
+/* The first two of each four parameters point to one small buffer, the third is a texture of it and
+ * the fourth a surface; most kernels soon trap. */
 static void run(const vm_module *m, const vm_entry *entry) {
     vm_memory *memory = NULL;
     ev_error err;
@@ -17,8 +33,10 @@ static void run(const vm_module *m, const vm_entry *entry) {
     uint64_t *params = calloc(entry->param_bytes / 8 + 1, 8);
     if (params &&
         vm_memory_alloc(memory, 4096, VM_BUFFER_INOUT, "buffer", &address, &err) == EV_OK) {
+        uint64_t values[4] = {address, address, texture_of(memory, address, false),
+                              texture_of(memory, address, true)};
         for (uint32_t i = 0; i < entry->param_bytes / 8; i++)
-            params[i] = address;
+            params[i] = values[i % 4];
         vm_launch launch = {.module = m,
                             .entry = entry,
                             .grid = {2, 1, 1},

@@ -135,6 +135,112 @@ static ev_status read_buffer(const ptx_launch *l, const char *spec, const char *
     return status;
 }
 
+/* ---- textures and surfaces: "tex:SIZE,FORMAT,WORDS...:HEX" ---- */
+
+#define TEXTURE_MOST (1u << 20) /* elements of a dimension */
+
+/* "64x32x8" or "64x32*4", with layers behind the star. Returns what follows; NULL: no such size. */
+static const char *read_size(const char *text, vm_texture *t) {
+    uint32_t *const sizes[] = {&t->width, &t->height, &t->depth};
+    for (unsigned i = 0; i < 4; i++) {
+        char *end = NULL;
+        unsigned long value = strtoul(text, &end, 10);
+        if (text[0] < '1' || text[0] > '9' || value > TEXTURE_MOST)
+            return NULL;
+        bool layers = i > 0 && text[-1] == '*';
+        if (i == 3 && !layers)
+            return NULL;
+        *(layers ? &t->layers : sizes[i]) = (uint32_t)value;
+        text = end;
+        if (layers || (*text != 'x' && *text != '*'))
+            return text;
+        text++;
+    }
+    return NULL;
+}
+
+/* "f32", "u8x4". */
+static bool read_format(const char *text, size_t length, vm_texture *t) {
+    char name[8] = "";
+    t->channels = 1;
+    if (length > 2 && text[length - 2] == 'x') {
+        t->channels = (uint8_t)(text[length - 1] - '0');
+        length -= 2;
+    }
+    memcpy(name, text, length < sizeof name ? length : sizeof name - 1);
+    return ev_type_find(name, &t->channel);
+}
+
+/* One word behind the format; false: there is no such word. */
+static bool read_texture_word(const char *text, size_t length, vm_texture *t) {
+    static const char *const modes[] = {"wrap", "clamp", "mirror", "border"}; /* ptx_address_mode */
+    bool *const flags[] = {&t->sampler.linear, &t->sampler.normalised, &t->as_float, &t->linear,
+                           &t->cube};
+    static const char *const words[] = {"linear", "normalised", "floats", "memory", "cube"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == length && strncmp(words[i], text, length) == 0)
+            return *flags[i] = true;
+    for (uint8_t i = 0; i < 4; i++)
+        if (strlen(modes[i]) == length && strncmp(modes[i], text, length) == 0) {
+            memset(t->sampler.modes, i, sizeof t->sampler.modes);
+            return true;
+        }
+    return false;
+}
+
+static ev_status describe_texture(const char *spec, const char *value, vm_texture *t,
+                                  ev_error *err) {
+    memset(t->sampler.modes, 1, sizeof t->sampler.modes); /* clamp */
+    const char *at = read_size(value, t);
+    size_t length = at != NULL && *at == ',' ? strcspn(at + 1, ",:") : 0;
+    if (length == 0 || !read_format(at + 1, length, t))
+        return ev_fail(err, EV_BAD,
+                       "--arg %.40s: needs a size and a format, like tex:64x32,f32:@FILE or "
+                       "surf:64*6,u8x4",
+                       spec);
+    for (at += 1 + length; *at == ','; at += length) {
+        at++;
+        length = strcspn(at, ",:");
+        if (!read_texture_word(at, length, t))
+            return ev_fail(err, EV_BAD,
+                           "--arg %.40s: there is no word '%.*s'; linear, normalised, floats, "
+                           "memory, cube, wrap, clamp, mirror and border are",
+                           spec, (int)length, at);
+    }
+    return EV_OK;
+}
+
+static uint64_t at_least_one(uint32_t n) {
+    return n > 0 ? n : 1;
+}
+
+/* A texture is an input. A surface is an output, or both where it has contents. */
+static ev_status read_texture(const ptx_launch *l, const char *spec, const char *value,
+                              bool surface, ptx_argument *out, ev_error *err) {
+    vm_texture *t = &out->texture;
+    t->surface = surface;
+    EV_TRY(describe_texture(spec, value, t, err));
+    uint64_t element = ev_type_bytes(t->channel) * t->channels;
+    t->row_bytes = t->width * element;
+    t->slice_bytes = t->row_bytes * at_least_one(t->height);
+    uint64_t slices = at_least_one(t->depth) * at_least_one(t->layers), most = UINT64_C(1) << 40;
+    uint64_t bytes = t->slice_bytes <= most / slices ? t->slice_bytes * slices : most;
+    const char *contents = strchr(value, ':');
+    vm_buffer_kind read = surface ? VM_BUFFER_INOUT : VM_BUFFER_IN;
+    out->is_texture = true;
+    out->is_buffer = true;
+    out->kind = contents != NULL ? read : VM_BUFFER_OUT;
+    if (contents == NULL && !surface)
+        return ev_fail(err, EV_BAD, "--arg %.40s: needs its elements, like tex:64,f32:@FILE", spec);
+    out->bytes = bytes;
+    if (contents != NULL)
+        EV_TRY(read_buffer(l, spec, contents + 1, true, out, err));
+    if (out->bytes != bytes || bytes == most)
+        return ev_fail(err, EV_BAD, "--arg %.40s: has %" PRIu64 " bytes, and its size has %" PRIu64,
+                       spec, out->bytes, bytes);
+    return EV_OK;
+}
+
 /* rank:TYPE, ranks:TYPE, peers:I, next:I; *known false: none of these. */
 static ev_status read_rank_spec(const ptx_launch *l, const char *spec, const char *value,
                                 ptx_argument *out, ev_type *type, bool *known, ev_error *err) {
@@ -187,14 +293,18 @@ static ev_status read_spec(const ptx_launch *l, const char *spec, ptx_argument *
     EV_TRY(read_rank_spec(l, spec, value, out, type, &known, err));
     if (known)
         return EV_OK;
+    if (strncmp(spec, "tex:", 4) == 0 || strncmp(spec, "surf:", 5) == 0)
+        return read_texture(l, spec, value, spec[0] == 's', out, err);
     char name[8] = "";
     memcpy(name, spec, length < sizeof name ? length : sizeof name - 1);
     if (!ev_type_find(name, type))
-        return ev_fail(err, EV_BAD,
-                       "--arg %.40s: there is no kind '%.*s'; in, out and inout are buffers; "
-                       "u8 to s64, f16, bf16, f32 and f64 are scalars; struct has fields of these "
-                       "kinds; rank, ranks, peers and next are for --ranks",
-                       spec, (int)length, spec);
+        return ev_fail(
+            err, EV_BAD,
+            "--arg %.40s: there is no kind '%.*s'; in, out and inout are buffers; tex is "
+            "a texture and surf a surface; u8 to s64, f16, bf16, f32 and f64 are scalars; struct "
+            "has fields of these "
+            "kinds; rank, ranks, peers and next are for --ranks",
+            spec, (int)length, spec);
     out->bytes = ev_type_bytes(*type);
     bool overflows;
     bool is_value = read_scalar(*type, value, &out->scalar, &overflows);
@@ -229,7 +339,9 @@ static ev_status fill_argument(ptx_launch *l, const char *spec, const char *name
         return EV_OK;
     EV_TRY(make_buffer(l, argument, name, err));
     argument->scalar = device_address(l->device, argument->buffer);
-    return EV_OK;
+    return argument->is_texture ? device_texture(l->device, argument->buffer, &argument->texture,
+                                                 &argument->scalar, err)
+                                : EV_OK;
 }
 
 static ev_status set_plain(ptx_launch *l, size_t index, const char *spec, ev_error *err) {

@@ -30,6 +30,8 @@ typedef struct ptx_argument {
     vm_buffer_kind kind;
     bool is_buffer;
     device_buffer buffer;
+    bool is_texture;     /* a texture or surface of the buffer */
+    vm_texture texture;  /* without its address */
     unsigned char *data; /* in, inout: the bytes to write; malloc'ed */
     uint64_t bytes;
     uint64_t scalar; /* its bits */

@@ -228,7 +228,7 @@ static void forget_timed(const sd_context *c) {
 
 void sd_context_free(sd_context *c) {
     forget_timed(c);
-    const sd_kind kinds[] = {SD_MODULE, SD_FUNCTION, SD_EVENT, SD_STREAM};
+    const sd_kind kinds[] = {SD_MODULE, SD_FUNCTION, SD_EVENT, SD_STREAM, SD_ARRAY, SD_REFERENCE};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         drop_kind(c, kinds[i]);
     sd_free_all(c);

@@ -107,49 +107,100 @@ CUresult sd_cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
     return sd_cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, NULL);
 }
 
-/* ---- rectangles ---- */
+/* ---- boxes ---- */
 
-/* One side of a rectangle in linear memory. */
+/* One side of a box: rows in linear memory or in an array. */
 typedef struct side {
     CUmemorytype type;
     uint64_t first; /* address of the first row's first byte */
-    size_t pitch;
+    size_t pitch, slice;
 } side;
 
-static side side_of(CUmemorytype type, uint64_t host, uint64_t device, size_t x, size_t y,
-                    size_t pitch) {
-    uint64_t base = type == CU_MEMORYTYPE_HOST ? host : device;
-    return (side){.type = type, .first = base + y * pitch + x, .pitch = pitch};
+typedef struct box_place {
+    CUmemorytype type;
+    uint64_t host, device;
+    const void *array;
+    size_t x, y, z, pitch, height;
+} box_place;
+
+/* The rows of an array are not to be left. */
+static CUresult side_of_array(const box_place *p, const CUmemcpy3D *c, side *out) {
+    const sd_array *a = sd_find(p->array, SD_ARRAY);
+    if (a == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    const vm_texture *t = &a->shape;
+    size_t rows = t->height > 0 ? t->height : 1, slices = a->what.Depth > 0 ? a->what.Depth : 1;
+    bool inside = p->x <= t->row_bytes && c->WidthInBytes <= t->row_bytes - p->x && p->y <= rows &&
+                  c->Height <= rows - p->y && p->z <= slices && c->Depth <= slices - p->z;
+    *out = (side){.type = CU_MEMORYTYPE_DEVICE,
+                  .first = t->address + p->z * t->slice_bytes + p->y * t->row_bytes + p->x,
+                  .pitch = t->row_bytes,
+                  .slice = t->slice_bytes};
+    return inside ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static end row_of(const side *s, size_t row, size_t bytes) {
-    uint64_t address = s->first + row * s->pitch;
+static CUresult side_of(const box_place *p, const CUmemcpy3D *c, side *out) {
+    if (p->type == CU_MEMORYTYPE_ARRAY)
+        return side_of_array(p, c, out);
+    size_t pitch = p->pitch != 0 ? p->pitch : p->x + c->WidthInBytes;
+    size_t slice = pitch * (p->height != 0 ? p->height : p->y + c->Height);
+    uint64_t base = p->type == CU_MEMORYTYPE_HOST ? p->host : p->device;
+    *out = (side){.type = p->type,
+                  .first = base + p->z * slice + p->y * pitch + p->x,
+                  .pitch = pitch,
+                  .slice = slice};
+    bool known = p->type == CU_MEMORYTYPE_HOST || p->type == CU_MEMORYTYPE_DEVICE ||
+                 p->type == CU_MEMORYTYPE_UNIFIED;
+    return known && pitch >= c->WidthInBytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static end row_of(const side *s, size_t row, size_t slice, size_t bytes) {
+    uint64_t address = s->first + slice * s->slice + row * s->pitch;
     if (s->type == CU_MEMORYTYPE_HOST)
         return host_end((const void *)(uintptr_t)address, bytes);
     return s->type == CU_MEMORYTYPE_DEVICE ? device_end(address, bytes) : any_end(address, bytes);
 }
 
-static bool is_linear(CUmemorytype type) {
-    return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE ||
-           type == CU_MEMORYTYPE_UNIFIED;
+static CUresult copy_box(const CUmemcpy3D *c, CUstream stream, bool waits) {
+    side from, to;
+    const box_place source = {c->srcMemoryType, (uintptr_t)c->srcHost, c->srcDevice,
+                              c->srcArray,      c->srcXInBytes,        c->srcY,
+                              c->srcZ,          c->srcPitch,           c->srcHeight};
+    const box_place target = {c->dstMemoryType, (uintptr_t)c->dstHost, c->dstDevice,
+                              c->dstArray,      c->dstXInBytes,        c->dstY,
+                              c->dstZ,          c->dstPitch,           c->dstHeight};
+    CUresult result = side_of(&source, c, &from);
+    if (result == CUDA_SUCCESS)
+        result = side_of(&target, c, &to);
+    size_t rows = c->Height * c->Depth, bytes = c->WidthInBytes;
+    for (size_t i = 0; i < rows && result == CUDA_SUCCESS; i++)
+        result = copy(row_of(&to, i % c->Height, i / c->Height, bytes),
+                      row_of(&from, i % c->Height, i / c->Height, bytes), bytes, stream,
+                      waits && i + 1 == rows);
+    return result;
 }
 
 static CUresult copy_rows(const CUmemcpy2D *c, CUstream stream, bool waits) {
     if (c == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!is_linear(c->srcMemoryType) || !is_linear(c->dstMemoryType)) /* an array */
-        return CUDA_ERROR_NOT_SUPPORTED;
-    side from = side_of(c->srcMemoryType, (uintptr_t)c->srcHost, c->srcDevice, c->srcXInBytes,
-                        c->srcY, c->srcPitch != 0 ? c->srcPitch : c->srcXInBytes + c->WidthInBytes);
-    side to = side_of(c->dstMemoryType, (uintptr_t)c->dstHost, c->dstDevice, c->dstXInBytes,
-                      c->dstY, c->dstPitch != 0 ? c->dstPitch : c->dstXInBytes + c->WidthInBytes);
-    if (from.pitch < c->WidthInBytes || to.pitch < c->WidthInBytes)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = CUDA_SUCCESS;
-    for (size_t row = 0; row < c->Height && result == CUDA_SUCCESS; row++)
-        result = copy(row_of(&to, row, c->WidthInBytes), row_of(&from, row, c->WidthInBytes),
-                      c->WidthInBytes, stream, waits && row + 1 == c->Height);
-    return result;
+    const CUmemcpy3D box = {.srcXInBytes = c->srcXInBytes,
+                            .srcY = c->srcY,
+                            .srcMemoryType = c->srcMemoryType,
+                            .srcHost = c->srcHost,
+                            .srcDevice = c->srcDevice,
+                            .srcArray = c->srcArray,
+                            .srcPitch = c->srcPitch,
+                            .dstXInBytes = c->dstXInBytes,
+                            .dstY = c->dstY,
+                            .dstMemoryType = c->dstMemoryType,
+                            .dstHost = c->dstHost,
+                            .dstDevice = c->dstDevice,
+                            .dstArray = c->dstArray,
+                            .dstPitch = c->dstPitch,
+                            .WidthInBytes = c->WidthInBytes,
+                            .Height = c->Height,
+                            .Depth = 1};
+    return copy_box(&box, stream, waits);
 }
 
 CUresult sd_cuMemcpy2D_v2(const CUmemcpy2D *what) {
@@ -162,6 +213,36 @@ CUresult sd_cuMemcpy2DUnaligned_v2(const CUmemcpy2D *what) {
 
 CUresult sd_cuMemcpy2DAsync_v2(const CUmemcpy2D *what, CUstream stream) {
     return copy_rows(what, stream, false);
+}
+
+CUresult sd_cuMemcpy3D_v2(const CUmemcpy3D *what) {
+    return what == NULL ? CUDA_ERROR_INVALID_VALUE : copy_box(what, NULL, true);
+}
+
+CUresult sd_cuMemcpy3DAsync_v2(const CUmemcpy3D *what, CUstream stream) {
+    return what == NULL ? CUDA_ERROR_INVALID_VALUE : copy_box(what, stream, false);
+}
+
+/* Bytes of an array from an offset on; NULL in `at`: not all of them are there. */
+static end array_end(CUarray array, size_t at, size_t bytes) {
+    const sd_array *a = sd_find(array, SD_ARRAY);
+    return a == NULL ? (end){0} : device_end(a->shape.address + at, bytes);
+}
+
+CUresult sd_cuMemcpyHtoA_v2(CUarray to, size_t at, const void *from, size_t bytes) {
+    return copy(array_end(to, at, bytes), host_end(from, bytes), bytes, NULL, true);
+}
+
+CUresult sd_cuMemcpyAtoH_v2(void *to, CUarray from, size_t at, size_t bytes) {
+    return copy(host_end(to, bytes), array_end(from, at, bytes), bytes, NULL, true);
+}
+
+CUresult sd_cuMemcpyDtoA_v2(CUarray to, size_t at, CUdeviceptr from, size_t bytes) {
+    return copy(array_end(to, at, bytes), device_end(from, bytes), bytes, NULL, false);
+}
+
+CUresult sd_cuMemcpyAtoD_v2(CUdeviceptr to, CUarray from, size_t at, size_t bytes) {
+    return copy(device_end(to, bytes), array_end(from, at, bytes), bytes, NULL, false);
 }
 
 /* ---- fills ---- */

@@ -224,6 +224,11 @@ void sd_module_free(sd_module *m) {
         if (f->module == m)
             sd_drop(f);
     }
+    at = 0;
+    for (sd_reference *r = sd_next(SD_REFERENCE, &at); r != NULL; r = sd_next(SD_REFERENCE, &at)) {
+        if (r->module == m)
+            sd_drop(r);
+    }
     sd_free(m->globals);
     sd_free(m->constants);
     vm_module_free(m->code);

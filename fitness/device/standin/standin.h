@@ -44,6 +44,8 @@ typedef enum sd_kind {
     SD_STREAM,
     SD_EVENT,
     SD_LINK,
+    SD_ARRAY,
+    SD_REFERENCE,
 } sd_kind;
 
 typedef struct sd_context sd_context;
@@ -112,6 +114,25 @@ typedef struct sd_event {
     uint64_t used; /* the newest entry that uses it */
     double at_ns;  /* used by the worker */
 } sd_event;
+
+typedef struct sd_array {
+    sd_object base;
+    CUarrayDescriptor3D what; /* as the program asked */
+    vm_texture shape;         /* its elements, without a sampler */
+} sd_array;
+
+/* A texture or surface reference: a variable of a module. */
+typedef struct sd_reference {
+    sd_object base;
+    const sd_module *module;
+    bool surface, bound;
+    uint64_t variable; /* its address */
+    uint64_t object;   /* the handle in it */
+    CUresourceDesc resource;
+    CUtextureDesc sampler;
+    CUarray_format format; /* of memory that is bound */
+    unsigned channels;
+} sd_reference;
 
 typedef enum sd_where { SD_ON_DEVICE, SD_ON_HOST, SD_MANAGED } sd_where;
 

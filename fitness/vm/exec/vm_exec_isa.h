@@ -4,6 +4,7 @@
 #include "fitness/ptx/ptx_lists.h"
 #include "fitness/vm/exec/exec_math.h"
 #include "fitness/vm/vm_exec.h"
+#include "fitness/vm/vm_texture.h"
 
 #ifdef __clang__
 #if !__has_feature(address_sanitizer)
@@ -54,6 +55,8 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 
 #include "fitness/vm/exec/exec_async.h"
 #include "fitness/vm/exec/exec_matrix.h"
+
+#include "fitness/vm/exec/exec_texture.h"
 
 /* The handlers of all rows, by the column `handlers`. Handlers that serve all types of a row are
  * written out in exec_*.h. */

@@ -593,8 +593,8 @@ static void test_rectangles(void **state) {
     assert_memory_equal(to, want, sizeof want);
     c.srcPitch = 2;
     IS(INVALID_VALUE, cu.cuMemcpy2DUnaligned_v2(&c));
-    c.srcMemoryType = 3; /* an array */
-    IS(NOT_SUPPORTED, cu.cuMemcpy2D_v2(&c));
+    c.srcMemoryType = CU_MEMORYTYPE_ARRAY; /* without one */
+    IS(INVALID_HANDLE, cu.cuMemcpy2D_v2(&c));
     OK(cu.cuCtxDestroy_v2(w.context));
 }
 

@@ -22,17 +22,9 @@ typedef struct sample {
 } sample;
 
 static const sample samples[] = {
-    {"tex", "~tex.2d.v4.f32.s32 {%r0, %r1, %r2, %r3}, [t, {%r4, %r5}];"},
-    {"tld4", "~tld4.r.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [t, {%r4, %r5}];"},
-    {"txq", "~txq.width.b32 %r0, [t];"},
-    {"suld", "~suld.b.1d.v2.b32.trap {%r0, %r1}, [s, {%r2}];"},
-    {"sust", "~sust.b.1d.b32.trap [s, {%r2}], %r0;"},
-    {"sured", "~sured.b.add.2d.u32.trap [s, {%r0, %r1}], %r2;"},
-    {"suq", "~suq.width.b32 %r0, [s];"},
-    {"istypep", "~istypep.texref %p0, %d0;"},
-    {".texref", "!.global ~.texref t;"},
-    {".samplerref", "!.visible .entry e(.param ~.samplerref s)\n{\nret;\n}"},
-    {".surfref", "!.extern .global ~.surfref s;"},
+    {"*.2dms", "~tex.2dms.v4.f32.s32 {%r0, %r1, %r2, %r3}, [t, {%r4, %r5, %r5, %r5}];"},
+    {"*.a2dms", "~tex.a2dms.v4.f32.s32 {%r0, %r1, %r2, %r3}, [t, {%r4, %r5, %r5, %r5}];"},
+    {"sured.p", "~sured.p.add.1d.b32.trap [s, {%r0}], %r2;"},
     {".tex", "!~.tex .u32 t;"},
     {"wgmma", "@%p0 ~wgmma.fence.sync.aligned;"},
     {"tcgen05", "~tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%d0], 64;"},

@@ -287,9 +287,11 @@ static void check_file(void **state, const char *name) {
     }
 FAMILIES(FAMILY_TEST)
 
-/* Rows of matrices have tests of their own, which ask the same: test_ptx_tensor.c, _matrix.c. */
+/* Rows of matrices and textures have tests of their own, which ask the same: test_ptx_tensor.c,
+ * test_ptx_matrix.c, tests/fitness/vm/test_vm_texture.c, test_vm_surface.c. */
 static bool tested_elsewhere(const ptx_op *op) {
-    return ptx_shape_has(op->shape, PTX_SHAPE_TENSOR) || op->shape == PTX_S_MOVMATRIX;
+    return ptx_shape_has(op->shape, PTX_SHAPE_TENSOR | PTX_SHAPE_TEXTURE) ||
+           op->shape == PTX_S_MOVMATRIX;
 }
 
 static ev_status read_text(session *s, const char *text, golden_file *file, ev_error *err) {

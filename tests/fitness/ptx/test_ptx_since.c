@@ -127,6 +127,21 @@ static const since_case cases[] = {
     {"mov.u32 %r0, %dynamic_smem_size", 20, "4.1", 0, "4.0"},
     {"mov.u64 %d0, %globaltimer", 30, "3.1", 20, "3.0"},
     {"mov.u32 %r0, %cluster_ctarank", 90, "7.8", 89, ""},
+    {"tex.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}]", 20, "3.0", 0, ""},
+    {"tex.base.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}]", 20, "3.1", 0, "3.0"},
+    {"tex.level.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}], %r0", 20, "3.1", 0, "3.0"},
+    {"tex.2d.v4.f16.f32 {%h0, %h1, %h2, %h3}, [%d0, {%r0, %r1}]", 53, "4.2", 52, ""},
+    {"tex.2d.v2.f16x2.f32 {%r0, %r1}, [%d0, {%r0, %r1}]", 53, "4.2", 52, ""},
+    {"tex.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}], {1, 1}", 30, "4.3", 20, "4.2"},
+    {"tld4.r.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}]", 20, "3.0", 0, ""},
+    {"tld4.r.a2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1, %r2, %r2}]", 30, "4.3", 20,
+     "4.2"},
+    {"txq.width.b32 %r0, [%d0]", 20, "3.0", 0, ""},
+    {"txq.level.width.b32 %r0, [%d0], 0", 30, "4.3", 20, "4.2"},
+    {"txq.array_size.b32 %r0, [%d0]", 30, "4.1", 20, "4.0"},
+    {"suq.memory_layout.b32 %r0, [%d0]", 30, "4.2", 20, "4.1"},
+    {"suld.b.1d.b32.trap %r0, [%d0, {%r0}]", 20, "3.0", 0, ""},
+    {"istypep.texref %p0, %d0", 30, "4.0", 20, "3.2"},
 };
 
 static void expect(const since_case *c, const char *version, int sm, const char *needs) {

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,10 +104,70 @@ static void test_a_barrier_of_the_grid(void **state) {
     }
 }
 
+/* The fetches and the accesses to surfaces of CUDA's functions, such as tex2DLayered and
+ * surf3Dread. */
+static const char *const textures[] = {
+    "tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%t, {%r1}];",
+    "tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f1}];",
+    "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f1, %f2}];",
+    "tex.2d.v4.u32.f32 {%r2, %r3, %r0, %r1}, [%t, {%f1, %f2}];",
+    "tex.3d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f1, %f2, %f3, %f3}];",
+    "tex.a1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%r1, %f1}];",
+    "tex.a2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%r1, %f1, %f2, %f2}];",
+    "tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f1, %f2, %f3, %f3}];",
+    "tex.acube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%r1, %f1, %f2, %f3}];",
+    "tex.level.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f1, %f2}], %f3;",
+    "tex.grad.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f1, %f2}], {%f1, %f2}, {%f2, %f3};",
+    "tld4.g.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f1, %f2}];",
+    "tex.level.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f1}], %f3;",
+    "tex.level.3d.v4.f32.f32 {%f1, %f2, %f3, %f0}, [%t, {%f1, %f2, %f3, %f3}], %f0;",
+    "tex.level.a2d.v4.f32.f32 {%f1, %f2, %f3, %f0}, [%t, {%r1, %f1, %f2, %f2}], %f3;",
+    "tld4.b.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%t, {%f1, %f2}];",
+    "tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%t, {%r1}];",
+    "tex.2d.v4.s32.f32 {%r0, %r1, %r2, %r3}, [%t, {%f1, %f2}];",
+    ("tex.grad.3d.v4.f32.f32 {%f1, %f2, %f3, %f0}, [%t, {%f1, %f2, %f3, %f3}], "
+     "{%f1, %f2, %f3, %f3}, {%f2, %f1, %f3, %f3};"),
+    "tex.level.cube.v4.f32.f32 {%f1, %f2, %f3, %f0}, [%t, {%f1, %f2, %f3, %f3}], %f0;",
+    "suld.b.1d.b32.trap {%r2}, [%s, {%r1}];",
+    "suld.b.2d.b32.clamp {%r0}, [%s, {%r1, %r3}];",
+    "suld.b.2d.v4.b8.zero {%rs1, %rs2, %rs3, %rs0}, [%s, {%r1, %r3}];",
+    "suld.b.3d.b32.trap {%r2}, [%s, {%r1, %r3, %r1, %r1}];",
+    "suld.b.a1d.b32.trap {%r3}, [%s, {%r2, %r1}];",
+    "suld.b.a2d.b32.trap {%r0}, [%s, {%r2, %r1, %r1, %r1}];",
+    "sust.b.1d.b32.trap [%s, {%r1}], {%r0};",
+    "sust.b.2d.b32.trap [%s, {%r1, %r1}], {%r1};",
+    "sust.b.2d.v4.b8.zero [%s, {%r1, %r1}], {%rs1, %rs2, %rs3, %rs0};",
+    "sust.b.3d.b32.clamp [%s, {%r1, %r1, %r1, %r1}], {%r2};",
+    "sust.b.a1d.b32.trap [%s, {%r2, %r1}], {%r3};",
+    "sust.b.a2d.v4.b32.trap [%s, {%r2, %r1, %r1, %r1}], {%r0, %r1, %r2, %r3};",
+    "sust.b.a2d.b32.trap [%s, {%r2, %r1, %r1, %r1}], {%r0};",
+    "sust.b.2d.b8.trap [%s, {%r1, %r1}], {%rs2};",
+    "sust.b.2d.b16.trap [%s, {%r1, %r1}], {%rs1};",
+    "sust.b.2d.v2.b32.trap [%s, {%r1, %r1}], {%r1, %r1};",
+    "sust.b.2d.b64.trap [%s, {%r1, %r1}], {%d};"};
+
+static void test_textures(void **state) {
+    (void)state;
+    char text[1000];
+    for (size_t i = 0; i < sizeof textures / sizeof *textures; i++) {
+        ev_error err = {0};
+        vm_module *m = NULL;
+        snprintf(text, sizeof text,
+                 HEAD
+                 ".visible .entry k(.param .u64 p) {\n.reg .b64 %%t, %%s, %%d; .reg .pred %%p1;\n"
+                 ".reg .b32 %%r<4>; .reg .f32 %%f<4>; .reg .b16 %%rs<4>;\n%s\nret;\n}\n",
+                 textures[i]);
+        if (vm_module_load(text, strlen(text), "t.ptx", &m, &err) != EV_OK)
+            fail_msg("%s: %s", textures[i], err.text);
+        vm_module_free(m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors_as_parameters),
         cmocka_unit_test(test_a_barrier_of_the_grid),
+        cmocka_unit_test(test_textures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

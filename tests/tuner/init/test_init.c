@@ -208,7 +208,7 @@ static void what_no_task_has_is_refused(void **state) {
     ev_proc_result r = CLI_RUN("init", cli_path("ref.cu"), "--out", cli_path("a"));
     assert_int_equal(r.exit_code, 2);
     must_have(r.err.data, "ref.cu:1:");
-    must_have(r.err.data, "Evoke has no textures and no surfaces: pass a const pointer");
+    must_have(r.err.data, "a task has no textures and no surfaces: pass a const pointer");
     ev_proc_result_free(&r);
     r = CLI_RUN("check", cli_path("a/task.json"));
     assert_int_equal(r.exit_code, 2); /* nothing was left */
