@@ -172,7 +172,7 @@ void direct_select_copy(ir_direct *d, LLVMValueRef call, const char *op) {
     const char *bar = strchr(op, '|');
     direct_operand sources[4] = {direct_address_of(d, call, LLVMGetOperand(call, 0)),
                                  direct_address_of(d, call, LLVMGetOperand(call, 1)),
-                                 direct_int(DIRECT_R, 32, atoi(bar + 1))};
+                                 direct_int(DIRECT_R, 32, strtol(bar + 1, NULL, 10))};
     bool has_size = LLVMGetNumArgOperands(call) == 3;
     if (has_size)
         sources[3] = direct_source(d, direct_part(d, LLVMGetOperand(call, 2)));
