@@ -159,8 +159,8 @@ static void test_a_shape_that_a_start_gets_wrong_is_none(void **state) {
 
 /* ---- the score ---- */
 
-/* The task's own cases are what shall be fast: all drawn ones weigh half as much, and half of the
- * whole is the own case that gains least. */
+/* The task's own cases are what shall be fast: all drawn ones weigh half as much. Three tenths of
+ * the whole are the case that gains least. */
 static void test_a_score_leans_to_the_own_cases(void **state) {
     (void)state;
     bench b;
@@ -172,7 +172,7 @@ static void test_a_score_leans_to_the_own_cases(void **state) {
     c.ptx_bytes = strlen(good);
     OK(fitness_score(b.f, &c, &s, &err));
     assert_int_equal(s.stopped, GATE_NONE);
-    double bases = 0, own = 0, drawn = 0, best = INFINITY;
+    double bases = 0, own = 0, drawn = 0, worst = -INFINITY;
     size_t count = 0;
     for (size_t i = 0; i < s.case_count; i++) {
         double base = fitness_baseline_ns(b.f, s.cases[i].name), ratio = log(s.cases[i].ns / base);
@@ -180,14 +180,14 @@ static void test_a_score_leans_to_the_own_cases(void **state) {
             continue;
         bool is_drawn = strncmp(s.cases[i].name, "drawn ", 6) == 0;
         *(is_drawn ? &drawn : &own) += ratio;
-        best = fmin(best, ratio);
+        worst = fmax(worst, ratio);
         bases += log(base);
         count++;
     }
     assert_int_equal(count, 5); /* one own case, which weighs 1; four drawn ones, 1/8 each */
-    assert_true(fabs(own - drawn / 4) > 0.002 && own > best);
+    assert_true(fabs(own - drawn / 4) > 0.002);
     double mean = (own + drawn / 8) / 1.5;
-    assert_true(fabs(s.ns - exp(bases / 5 + (mean + own) / 2)) <= 1e-9 * s.ns);
+    assert_true(fabs(s.ns - exp(bases / 5 + 0.7 * mean + 0.3 * worst)) <= 1e-9 * s.ns);
     close_bench(&b);
     free(good);
 }

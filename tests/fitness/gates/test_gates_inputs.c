@@ -220,9 +220,12 @@ static void test_fuel_of_hopeless_blocks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_symbols),         cmocka_unit_test(test_symbols_on_cuda),
-        cmocka_unit_test(test_initial),         cmocka_unit_test(test_initial_on_cuda),
-        cmocka_unit_test(test_data_of_symbols), cmocka_unit_test(test_size_of_symbols),
+        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_symbols_on_cuda),
+        cmocka_unit_test(test_initial),
+        cmocka_unit_test(test_initial_on_cuda),
+        cmocka_unit_test(test_data_of_symbols),
+        cmocka_unit_test(test_size_of_symbols),
         cmocka_unit_test(test_fuel_of_hopeless_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
