@@ -291,6 +291,9 @@ uint64_t task_bits_of_parameters(const task *t, uint64_t parameters);
  * name, and its own value is a number or a value of the shape with the scalar's name. Such a scalar
  * may take other values at the same shape. */
 bool task_scalar_is_free(const task *t, const task_argument *scalar);
+/* Whether the argument is a buffer with data of a generator or a file: no output, scalar or table
+ * of peers. */
+bool task_argument_has_data(const task_argument *a);
 /* The tolerance's depth K at a case. */
 ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) EV_CHECKED;
 

@@ -276,3 +276,7 @@ bool task_scalar_is_free(const task *t, const task_argument *scalar) {
     }
     return true;
 }
+
+bool task_argument_has_data(const task_argument *a) {
+    return a->peers_of == NULL && (a->kind == TASK_IN || a->kind == TASK_INOUT);
+}

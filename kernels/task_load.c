@@ -402,8 +402,7 @@ static ev_status read_shape(loader *l, const json_t *value, const char *where, t
 static ev_status find_input(loader *l, const char *name, const char *where, size_t *out) {
     for (size_t i = 0; i < l->t->argument_count + l->t->symbol_count; i++) {
         const task_argument *a = &l->t->arguments[i];
-        bool is_input = a->peers_of == NULL && (a->kind == TASK_IN || a->kind == TASK_INOUT);
-        if (is_input && strcmp(a->name, name) == 0) {
+        if (task_argument_has_data(a) && strcmp(a->name, name) == 0) {
             *out = i;
             return EV_OK;
         }

@@ -156,7 +156,8 @@ ev_status task_ranks_check(const task *t, const ev_json *doc, ev_error *err) {
         ev_status status = task_ranks_of(t, &t->cases[i], &ranks, &why);
         if (status == EV_BAD)
             return ev_json_fail(doc, "ranks", err, "%s", why.text);
-        EV_TRY(status);
+        if (status != EV_OK)
+            return ev_fail(err, status, "%s", why.text);
     }
     return EV_OK;
 }

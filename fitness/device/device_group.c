@@ -1,9 +1,9 @@
 /* The group: several ranks of a device as one. A buffer is spread over the ranks in equal parts,
  * one rank's part behind the other's; a launch runs on all of them side by side, each rank with its
- * own parameters. So whoever compares outputs sees one long buffer, and needs to know of no ranks.
+ * own parameters. The gates therefore compare outputs as one long buffer.
  *
- * The time of a launch is that of its slowest rank, with the links between the ranks. What is told
- * by instruction (executions, stalls, sites) is told of rank 0. */
+ * The time of a launch is that of its slowest rank, with the links between the ranks. Executions
+ * are added up over the ranks; stalls and sites are of rank 0. */
 #include "fitness/device/device_group.h"
 
 #include "fitness/device/device_impl.h"
@@ -224,7 +224,6 @@ static ev_status run_new(const device *d, const device_kernel *kernel, const dev
         r->launches[i].params = launch->rank_params[i];
         if (i == 0)
             continue;
-        r->launches[i].executions = NULL;
         r->launches[i].stalls = NULL;
         r->launches[i].sites = NULL;
     }

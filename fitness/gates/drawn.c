@@ -90,6 +90,8 @@ static ev_status run_start(drawing *g, fit_case *c, const drawn_start *start, do
     *ok = status == EV_OK && run.outcome.ok;
     if (*ok && answered)
         status = fit_compare_full(g->f, c, &limits, &got, err);
+    if (*ok && status == EV_OK)
+        status = fit_ranks_same(g->f, c, ok, err);
     if (status == EV_OK)
         status = fit_restore_after(g->f, c, &run, err);
     *ok = *ok && status == EV_OK && got.normalised <= MARGIN;

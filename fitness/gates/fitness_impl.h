@@ -317,13 +317,9 @@ struct fit_paths {
     uint64_t written; /* output elements that the unmodified start writes in the sample */
 };
 
-/* A variant that takes so many times the baseline's time at one of the task's timed cases is
- * stopped there. */
-#define FIT_HOPELESS 8
-
 /* Limit of thread instructions of a launch that runs `blocks` blocks of a timed case, or
- * UINT64_MAX. A variant that exceeds the limit has a block that alone takes FIT_HOPELESS times the
- * baseline's time on any GPU. */
+ * UINT64_MAX. A variant that exceeds the limit is hopeless (candidate.hopeless): one of its blocks
+ * alone takes that long on any GPU. */
 uint64_t fit_fuel_of_blocks(const fit_case *c, const candidate *who, uint64_t blocks);
 
 /* Gives the kind of the candidate's grid at a timed case. `launch`: the candidate's, with its
@@ -405,6 +401,8 @@ typedef struct fit_result {
 /* Compares the outputs that the last launch left between the ranks. If an output that must be the
  * same on all of them is not, r->ok becomes false, and the reason and the element say where. */
 ev_status fit_ranks_agree(fitness *f, const fit_case *c, fit_result *r, ev_error *err) EV_CHECKED;
+/* The question alone, of a start. */
+ev_status fit_ranks_same(fitness *f, const fit_case *c, bool *same, ev_error *err) EV_CHECKED;
 /* Runs a candidate at a case in the way that the case's use asks for, compares the outputs, and
  * restores the buffers. EV_BAD only if the launch does not fit the device. */
 ev_status fit_try_case(fitness *f, fit_case *c, const fit_trial *trial, uint64_t seed,

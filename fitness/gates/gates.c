@@ -143,11 +143,11 @@ static log_sum sum_ratios(const fitness *f, const score *s, bool drawn) {
     return sum;
 }
 
-/* The time that the search goes by: the weighted mean over the timed cases, brought some way to the
- * case where least is gained on the baseline, drawn ones included. Of two variants with equal
- * means, the one that gains everywhere is more likely to gain at shapes that nobody timed. The
- * task's own cases are what shall be fast, so all drawn ones together weigh half as much, and one
- * no more than an own one. The baseline's own time is its plain mean. */
+/* The time that the search goes by: the weighted mean over the timed cases, moved by WORST_SHARE
+ * towards the case that gains least on the baseline, drawn cases included. Of two variants with
+ * equal means, the one that gains everywhere is more likely to gain at shapes that nobody timed.
+ * The task's own cases are what shall be fast, so all drawn ones together weigh half as much, and
+ * one no more than an own one. The baseline's own time is its plain mean. */
 static double search_ns(const fitness *f, const score *s) {
     log_sum own = sum_ratios(f, s, false), drawn = sum_ratios(f, s, true);
     if (own.count == 0)

@@ -1,10 +1,10 @@
 /* Ranks: what the gates do for a task whose launches run on several ranks at once.
  *
  * The device is a group (device_group.h): a buffer has the parts of all ranks one behind the other,
- * so inputs, answers and comparisons are as of any task. Here are what ranks have beside: the
- * tables of their peers' addresses, the parameters of each, and the check that outputs which must
- * be the same on all ranks are, bit for bit. Ranks that sum in orders of their own are each within
- * the tolerance, but copies of a model that they update drift apart. */
+ * so inputs, answers and comparisons are as of any task. This file adds the tables of peers'
+ * addresses, each rank's parameters, and the check that outputs agree bit for bit. Ranks that sum
+ * in orders of their own are each within the tolerance, but copies of a model that they update
+ * drift apart. */
 #include "fitness/gates/fitness_impl.h"
 
 #include "fitness/device/device_group.h"
@@ -21,7 +21,9 @@ ev_status fitness_open_device(const task *t, const char *id, device **out, ev_er
 const char *fitness_not_applied(const task *t, size_t index) {
     static const char *const texts[] = {
         "samples of blocks, because flags tie the blocks of all ranks together: all blocks run",
-        "two launches in a row, because buffers are fresh: the oracle sees what a launch leaves",
+        "two launches in a row, because every launch begins with fresh buffers; the oracle checks "
+        "the "
+        "flags that a launch leaves",
         "measured times, because cuda:N times one GPU: times are modelled, links included",
     };
     bool has = t->ranks != NULL && index < sizeof texts / sizeof texts[0];
@@ -126,10 +128,14 @@ static void explain(const fit_case *c, const fit_argument *a, const part *p, uin
                                  .got = other,
                                  .want = first,
                                  .is_written = true};
-    (void)snprintf(r->reason, sizeof r->reason,
-                   "case %s: the ranks disagree: element %llu of '%s' is %.17g on rank 0 and %.17g "
-                   "on rank %u, and all ranks must have the same bits",
-                   c->at->name, (unsigned long long)element, a->what->name, first, other, rank);
+    bool is_varied = c->inputs.variation != FIT_PLAIN;
+    (void)snprintf(
+        r->reason, sizeof r->reason,
+        "case %s%s%s: the ranks disagree: element %llu of '%s' is %.17g on rank 0 and %.17g "
+        "on rank %u, and all ranks must have the same bits",
+        c->at->name, is_varied ? " with " : "",
+        is_varied ? fit_variation_words(c->inputs.variation) : "", (unsigned long long)element,
+        a->what->name, first, other, rank);
 }
 
 static ev_status compare_parts(fitness *f, const fit_case *c, const fit_argument *a, part *p,
@@ -165,6 +171,18 @@ ev_status fit_ranks_agree(fitness *f, const fit_case *c, fit_result *r, ev_error
             EV_TRY(compare_output(f, c, a, r, err));
     }
     return EV_OK;
+}
+
+ev_status fit_ranks_same(fitness *f, const fit_case *c, bool *same, ev_error *err) {
+    fit_result *r = calloc(1, sizeof *r);
+    *same = true;
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    r->ok = true;
+    ev_status status = fit_ranks_agree(f, c, r, err);
+    *same = r->ok;
+    free(r);
+    return status;
 }
 
 void fit_ranks_place(const fit_case *c, uint64_t count, fitness_element *at) {

@@ -410,7 +410,10 @@ static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
     }
     for (size_t i = 0; i < c->output_count; i++)
         c->outputs[i].own = c->outputs[i].found;
-    c->varied.is_usable = c->varied.accuracy.unwritten == 0 && c->varied.accuracy.spoilt == 0;
+    bool same = true;
+    EV_TRY(fit_ranks_same(f, c, &same, err));
+    c->varied.is_usable =
+        same && c->varied.accuracy.unwritten == 0 && c->varied.accuracy.spoilt == 0;
     return EV_OK;
 }
 
@@ -529,8 +532,9 @@ static bool may_share(const fitness *f, const fit_case *plain, const fit_trial *
     const fit_argument *a = &plain->arguments[in], *b = &plain->arguments[out];
     uint64_t may = f->t->says_alias ? f->t->aliased : trial->who->may_alias;
     bool is_written = b->what->kind == TASK_OUT || b->what->kind == TASK_INOUT;
-    return a->what->kind == TASK_IN && is_written && a->what->type == b->what->type &&
-           a->count == b->count && in < 64 && out < 64 && (may >> in & may >> out & 1) != 0;
+    return a->what->kind == TASK_IN && a->what->peers_of == NULL && is_written &&
+           a->what->type == b->what->type && a->count == b->count && in < 64 && out < 64 &&
+           (may >> in & may >> out & 1) != 0;
 }
 
 /* Finds pair `nth` of an input and an output that may share one buffer. */

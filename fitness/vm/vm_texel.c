@@ -75,7 +75,7 @@ static double in_elements(const vm_sampler *s, double x, uint32_t extent, uint8_
         x -= floor(x);
     else if (mode == PTX_ADDRESS_MIRROR)
         x -= 2 * floor(x / 2);
-    return (x == x ? x : 0) * extent; /* an infinity has become none */
+    return (x == x ? x : 0) * extent; /* a wrapped infinity is a NaN here, and counts as 0 */
 }
 
 static double float_of(uint32_t bits) {

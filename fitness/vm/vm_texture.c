@@ -56,7 +56,7 @@ static ev_status check_shape(const vm_memory *m, const vm_texture *t, ev_error *
     unsigned bytes = vm_texture_bytes(t);
     uint64_t slices = at_least(t->depth) * at_least(t->layers), rows = at_least(t->height);
     uint64_t row = (uint64_t)t->width * bytes;
-    if (!t->width || (t->cube && (t->layers % 6 || t->width != t->height)) ||
+    if (!t->width || (t->cube && (!t->layers || t->layers % 6 || t->width != t->height)) ||
         (t->depth && t->layers))
         return ev_fail(err, EV_BAD,
                        "a texture of %u x %u x %u elements and %u layers: give at "
@@ -77,18 +77,22 @@ static ev_status check_shape(const vm_memory *m, const vm_texture *t, ev_error *
     return EV_OK;
 }
 
-/* Integers that stay integers have no filter, and coordinates that count elements no repetition. */
+void vm_sampler_settle(const vm_texture *t, vm_sampler *s) {
+    bool stays = t->channel != EV_F16 && t->channel != EV_F32 && !t->as_float;
+    s->linear = s->linear && !stays && !t->linear;
+    if (t->linear)
+        memset(s->border, 0, sizeof s->border);
+    for (unsigned i = 0; i < 3; i++) {
+        bool repeats = s->modes[i] == PTX_ADDRESS_WRAP || s->modes[i] == PTX_ADDRESS_MIRROR;
+        if (repeats && !s->normalised)
+            s->modes[i] = PTX_ADDRESS_CLAMP;
+    }
+}
+
 static void settle(vm_texture *t) {
     bool integer = t->channel != EV_F16 && t->channel != EV_F32;
     t->as_float = t->as_float && integer && ev_type_bytes(t->channel) < 4;
-    if ((integer && !t->as_float) || t->linear)
-        t->sampler.linear = false;
-    for (unsigned i = 0; i < 3; i++) {
-        bool repeats =
-            t->sampler.modes[i] == PTX_ADDRESS_WRAP || t->sampler.modes[i] == PTX_ADDRESS_MIRROR;
-        if (repeats && !t->sampler.normalised)
-            t->sampler.modes[i] = PTX_ADDRESS_CLAMP;
-    }
+    vm_sampler_settle(t, &t->sampler);
 }
 
 static uint32_t free_place(const vm_memory *m) {

@@ -17,6 +17,9 @@ typedef struct vm_bound {
 bool vm_texture_find(const vm_state *s, uint64_t value, vm_bound *out);
 /* The same for a sampler of its own. */
 bool vm_sampler_find(const vm_state *s, uint64_t value, vm_sampler *out);
+/* Drops what a sampler cannot do with the texture: integers that stay integers have no filter,
+ * coordinates that count elements no repetition, and plain memory no border but zeros. */
+void vm_sampler_settle(const vm_texture *t, vm_sampler *s);
 /* Whether an instruction may use it: the text on why not, or NULL. */
 const char *vm_texture_refuses(const ptx_insn *ip, const vm_texture *t);
 

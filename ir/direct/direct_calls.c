@@ -114,14 +114,7 @@ static void call_MATRIX(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
 }
 
 static void call_COPY(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
-    direct_select_copy(d, call, row->op);
-}
-
-/* A bfloat, which no instruction here reads but a bitcast to its bits. */
-static void call_BRAIN(ir_direct *d, LLVMValueRef call, const intrinsic *row) {
-    direct_operand source = direct_source(d, argument(d, call, row, 0, 0));
-    direct_operand result = direct_pure(d, row->op, DIRECT_RS, 16, 1, &source);
-    direct_define(d, call, &result, 1);
+    direct_select_copy(d, call, row->op, row->arguments);
 }
 
 /* copysign as LLVM emits it: the absolute value, negated if the sign bit is set. */

@@ -307,7 +307,7 @@ direct_operand direct_address_of(ir_direct *d, LLVMValueRef insn, LLVMValueRef p
 /* ".shared"; "" of generic addresses. */
 const char *direct_space_name(unsigned space);
 void direct_select_matrix(ir_direct *d, LLVMValueRef call, const char *name);
-void direct_select_copy(ir_direct *d, LLVMValueRef call, const char *op);
+void direct_select_copy(ir_direct *d, LLVMValueRef call, const char *op, const char *bytes);
 
 /* ---- blocks (direct_flow.c, direct_phi.c, direct_print.c) -------------------------------------
  */

@@ -10,7 +10,6 @@
  */
 #include "ir/direct/direct_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,18 +166,12 @@ void direct_select_matrix(ir_direct *d, LLVMValueRef call, const char *name) {
         product(d, call, &w);
 }
 
-/* `op`: the instruction and, behind a bar, its number of bytes. */
-void direct_select_copy(ir_direct *d, LLVMValueRef call, const char *op) {
-    const char *bar = strchr(op, '|');
+void direct_select_copy(ir_direct *d, LLVMValueRef call, const char *op, const char *bytes) {
     direct_operand sources[4] = {direct_address_of(d, call, LLVMGetOperand(call, 0)),
                                  direct_address_of(d, call, LLVMGetOperand(call, 1)),
-                                 direct_int(DIRECT_R, 32, strtol(bar + 1, NULL, 10))};
+                                 direct_int(DIRECT_R, 32, strtol(bytes, NULL, 10))};
     bool has_size = LLVMGetNumArgOperands(call) == 3;
     if (has_size)
         sources[3] = direct_source(d, direct_part(d, LLVMGetOperand(call, 2)));
-    const char *name = ev_arena_printf(d->arena, "%.*s", (int)(bar - op), op);
-    if (name == NULL)
-        direct_no_memory(d);
-    else
-        direct_insn_add(d, name, DIRECT_COPY, true, 0, NULL, has_size ? 4 : 3, sources);
+    direct_insn_add(d, op, DIRECT_COPY, true, 0, NULL, has_size ? 4 : 3, sources);
 }

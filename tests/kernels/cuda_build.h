@@ -57,14 +57,15 @@ static inline vm_module *cuda_build(const char *source) {
     return module;
 }
 
-/* Runs an entry with a thread for each of n elements; a trap fails the test, named by `what`. */
-static inline void cuda_run(vm_memory *memory, const vm_module *module, const vm_entry *entry,
-                            const void *params, uint32_t n, const char *what) {
+/* Runs an entry; a trap fails the test, named by `what`. */
+static inline void cuda_launch(vm_memory *memory, const vm_module *module, const vm_entry *entry,
+                               const void *params, uint32_t blocks, uint32_t threads,
+                               const char *what) {
     ev_error err = {EV_OK, ""};
     vm_launch launch = {.module = module,
                         .entry = entry,
-                        .grid = {(n + 255) / 256, 1, 1},
-                        .block = {256, 1, 1},
+                        .grid = {blocks, 1, 1},
+                        .block = {threads, 1, 1},
                         .params = params,
                         .checks = VM_CHECK_ALL};
     vm_result result;
@@ -72,6 +73,12 @@ static inline void cuda_run(vm_memory *memory, const vm_module *module, const vm
         fail_msg("%s", err.text);
     if (!result.ok)
         fail_msg("%s: %s", what, result.trap.message);
+}
+
+/* The same with a thread for each of n elements. */
+static inline void cuda_run(vm_memory *memory, const vm_module *module, const vm_entry *entry,
+                            const void *params, uint32_t n, const char *what) {
+    cuda_launch(memory, module, entry, params, (n + 255) / 256, 256, what);
 }
 
 #endif

@@ -321,11 +321,7 @@ static ev_status export_run(cmd_context *c, const tune_options *o, const tune_re
     EV_TRY(status);
     (void)fprintf(stderr, "evoke: wrote the bundle %s: %zu kernels, %zu with a promoted variant\n",
                   out, summary.kernels, summary.variants);
-    if (summary.left_out > 0)
-        (void)fprintf(stderr,
-                      "evoke: %zu kernels have ranks and are not in the bundle, which tells of "
-                      "launches on one GPU; keep the run by --records for evoke explain\n",
-                      summary.left_out);
+    cmd_tell_left_out(summary.left_out);
     return EV_OK;
 }
 

@@ -31,8 +31,8 @@ typedef struct role {
 typedef struct roles {
     role rows[CASES];
     size_t count;
-    traced_case *order[64]; /* by cost */
-    bool used[64];
+    traced_case *order[TRACED_CASES]; /* by cost */
+    bool used[TRACED_CASES];
     size_t order_count;
 } roles;
 

@@ -428,6 +428,32 @@ static ev_status open_replay(replay *r, const char *ptx, size_t bytes, ev_error 
     return vm_memory_new(MEMORY, &r->memory, err);
 }
 
+/* A buffer's kind goes from in to out to inout, so a sum over them grows with each change. */
+static unsigned kinds_of(const draft *d) {
+    unsigned sum = 0;
+    for (size_t i = 0; i < d->argument_count; i++) {
+        draft_kind kind = d->arguments[i].kind;
+        sum += kind == DRAFT_INOUT ? 2 : kind == DRAFT_OUT;
+    }
+    return sum;
+}
+
+/* A later launch may show that a buffer is an output, which an earlier launch leaves as it is: so
+ * all launches are looked at until no kind changes. */
+static ev_status learn_kinds(replay *r, ev_error *err) {
+    draft_trace *dt = r->dt;
+    const draft *d = dt->d;
+    unsigned before;
+    do {
+        before = kinds_of(d);
+        for (size_t k = 0; k < dt->count && d->trap[0] == '\0'; k++) {
+            EV_TRY(load_parts(&dt->cases[k], err));
+            EV_TRY(learn_case(r, &dt->cases[k], err));
+        }
+    } while (kinds_of(d) != before);
+    return EV_OK;
+}
+
 static ev_status learn_all(replay *r, ev_error *err) {
     draft_trace *dt = r->dt;
     draft *d = dt->d;
@@ -439,10 +465,7 @@ static ev_status learn_all(replay *r, ev_error *err) {
         if (d->arguments[i].kind != DRAFT_SCALAR && !dt->generates)
             d->arguments[i].kind = DRAFT_IN;
     }
-    for (size_t k = 0; k < dt->count && d->trap[0] == '\0'; k++) {
-        EV_TRY(load_parts(&dt->cases[k], err));
-        EV_TRY(learn_case(r, &dt->cases[k], err));
-    }
+    EV_TRY(learn_kinds(r, err));
     for (size_t k = 0; k < dt->count; k++) {
         EV_TRY(load_parts(&dt->cases[k], err));
         if (d->trap[0] == '\0')

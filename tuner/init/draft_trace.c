@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASES_MOST = 64, REASONS_MOST = 3 };
+enum { REASONS_MOST = 3 };
 
 /* ---- names and expressions ---- */
 
@@ -214,13 +214,13 @@ ev_status draft_trace_begin(draft *d, const trace *t, draft_trace *out, ev_error
     char reason[300], first[300] = "";
     uint64_t first_number = 0;
     size_t against = 0;
-    *out = (draft_trace){.d = d, .cases = calloc(CASES_MOST, sizeof(traced_case))};
+    *out = (draft_trace){.d = d, .cases = calloc(TRACED_CASES, sizeof(traced_case))};
     if (out->cases == NULL)
-        return ev_fail_memory(err, CASES_MOST * sizeof(traced_case));
+        return ev_fail_memory(err, TRACED_CASES * sizeof(traced_case));
     const char *kernel = choose_kernel(d, t);
     if (kernel == NULL)
         return fail_layout(d, &t->launches[0], err);
-    for (size_t i = 0; i < t->count && out->count < CASES_MOST; i++) {
+    for (size_t i = 0; i < t->count && out->count < TRACED_CASES; i++) {
         traced_case *c = &out->cases[out->count];
         *c = (traced_case){.launch = &t->launches[i]};
         if (strcmp(c->launch->kernel, kernel) != 0)

@@ -18,6 +18,8 @@ typedef struct traced_buffer {
                         */
 } traced_buffer;
 
+enum { TRACED_CASES = 64 }; /* at most */
+
 typedef struct traced_case {
     const trace_launch *launch;
     expr_value values[TRACED_NAMES]; /* of the names of the shape */

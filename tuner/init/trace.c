@@ -178,7 +178,9 @@ ev_status trace_read(const char *folder, trace *out, ev_error *err) {
         if (!ev_path_is_dir(path))
             break;
         t.processes++;
+        size_t before = t.count;
         status = read_process(&t, path, &room, err);
+        t.recorded += t.count > before;
     }
     if (status == EV_OK)
         *out = t;

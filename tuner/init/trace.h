@@ -36,7 +36,8 @@ typedef struct trace {
     trace_launch *launches;
     size_t count;
     size_t processes; /* that called cuInit */
-    ev_str kernels;   /* launched ones, one a line */
+    size_t recorded;  /* processes with a recorded launch */
+    ev_str kernels;   /* names of the launched kernels, one a line */
     ev_str said;      /* messages of the stand-in, one a line */
     ev_str left;      /* launches that are not recorded, and why, one a line */
     bool asks_tables; /* for private tables of NVIDIA's driver, as the CUDA runtime library does */

@@ -90,15 +90,24 @@ static bool is_in_path(const char *program) {
 /* `env` would say so in its own words. */
 static ev_status check_program(const char *program, ev_error *err) {
     bool by_path = strchr(program, '/') == NULL;
+    if (strchr(program, '=') != NULL)
+        return ev_fail(err, EV_BAD,
+                       "--from-run %s: `env` would take a name with '=' for a setting; link to the "
+                       "program by another name",
+                       program);
     if (by_path && is_in_path(program))
         return EV_OK;
     if (by_path)
         return ev_fail(err, EV_BAD, "--from-run %s: PATH has no such program%s", program,
                        ev_path_exists(program) ? "; for the one in this folder write ./NAME" : "");
     if (!ev_path_exists(program))
-        return ev_fail(err, EV_BAD, "--from-run %s: there is no such program", program);
+        return ev_fail(err, EV_BAD,
+                       "--from-run %s: there is no such program; give the path of the built one",
+                       program);
     if (ev_path_is_dir(program) || access(program, X_OK) != 0)
-        return ev_fail(err, EV_BAD, "--from-run %s: the file cannot be run", program);
+        return ev_fail(err, EV_BAD,
+                       "--from-run %s: the file cannot be run; give a program, or chmod +x",
+                       program);
     return EV_OK;
 }
 
@@ -206,6 +215,11 @@ static ev_status judge(const trace_request *q, const ev_proc_result *r, const tr
         return fail_program(q, r, t, err);
     if (q->kernel == NULL && t->kernels.length > 0)
         return fail_no_source(q, t, err);
+    if (t->recorded > 1)
+        return ev_fail(err, EV_BAD,
+                       "%zu processes of %s launched %s, and their launches have no common order: "
+                       "give a program that launches it in one process",
+                       t->recorded, q->program, q->kernel);
     return t->count == 0 ? fail_nothing(q, r, t, err) : EV_OK;
 }
 
@@ -216,8 +230,9 @@ ev_status trace_run(const trace_request *request, trace *out, ev_error *err) {
     if (standin == NULL)
         return ev_fail(err, EV_BAD,
                        "the stand-in for the CUDA driver (" DRIVER ") is neither in the folder "
-                       "standin beside this binary nor in ../lib/evoke-standin; build it (target "
-                       "evoke_standin), or install it (cmake --install build --component standin)");
+                       "standin beside this binary nor in ../lib/evoke-standin; build it "
+                       "(./bootstrap build), or install it (cmake --install build --component "
+                       "standin)");
     start s = {0};
     trace t = {0};
     ev_proc_result r = {0};

@@ -46,10 +46,6 @@ static ev_status run_with(stressing *s, stress_case *c, task_case_inputs with, e
     return EV_OK;
 }
 
-static bool is_input(const task_argument *a) {
-    return a->kind == TASK_IN || a->kind == TASK_INOUT;
-}
-
 /* Whether the variation may change anything. */
 static bool changes(const task *t, task_variation v) {
     for (size_t i = 0; i < t->argument_count + t->symbol_count; i++) {
@@ -57,7 +53,7 @@ static bool changes(const task *t, task_variation v) {
         bool is_for_scalars = v == TASK_SCALARS || v == TASK_FAR_SCALARS;
         bool is_scalar = a->kind == TASK_SCALAR;
         bool is_free = is_scalar && (ev_type_is_float(a->type) || task_scalar_is_free(t, a));
-        if (is_for_scalars ? is_free : is_input(a))
+        if (is_for_scalars ? is_free : task_argument_has_data(a))
             return true;
     }
     return false;

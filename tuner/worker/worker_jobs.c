@@ -11,7 +11,8 @@
 
 /* Jobs that are no single evaluation may use more CPU time than one. */
 #define LONG_JOB_FACTOR 20.0
-/* A child that takes so many times the baseline's time at a timed case of the task is given up. */
+/* A child that takes so many times the baseline's time at a timed case of the task is given up; a
+ * start is not, whatever its macros are. */
 #define HOPELESS 8
 
 /* Whether a candidate failed before it could be scored, and the gate that counts it. */
@@ -200,7 +201,7 @@ static ev_status run_sketch(evaluation *e, candidate *sketch, ev_error *err) {
     sketch->reach_error = r->reach.error;
     sketch->times_sketch = r->estimate.times;
     sketch->near_ns = r->estimate.near;
-    sketch->hopeless = HOPELESS;
+    sketch->hopeless = sketch->is_unmodified ? 0 : HOPELESS;
     EV_TRY(worker_enter(e->w, STAGE_SCORE, err));
     EV_TRY(run_score(e->w, sketch, &s, err));
     bool wrong = s.stopped != GATE_NONE && s.stopped != GATE_EMIT && !s.filtered;
@@ -254,7 +255,7 @@ static ev_status climb(evaluation *e, ev_error *err) {
     score sketch = e->score;
     e->build.candidate.reach_ns = e->recipe->reach.built;
     e->build.candidate.reach_error = e->recipe->reach.error;
-    e->build.candidate.hopeless = HOPELESS;
+    e->build.candidate.hopeless = e->build.candidate.is_unmodified ? 0 : HOPELESS;
     e->build.candidate.context = e;
     e->build.candidate.is_known = ask_ran;
     e->build.candidate.screens = e->w->role == ROLE_SCREENER;

@@ -213,6 +213,8 @@ static void drop_kind(const sd_context *c, sd_kind kind) {
             continue;
         if (kind == SD_MODULE)
             sd_module_free((sd_module *)(void *)o);
+        else if (kind == SD_REFERENCE)
+            sd_reference_free((sd_reference *)(void *)o);
         else
             sd_drop(o);
     }

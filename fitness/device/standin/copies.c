@@ -226,7 +226,9 @@ CUresult sd_cuMemcpy3DAsync_v2(const CUmemcpy3D *what, CUstream stream) {
 /* Bytes of an array from an offset on; NULL in `at`: not all of them are there. */
 static end array_end(CUarray array, size_t at, size_t bytes) {
     const sd_array *a = sd_find(array, SD_ARRAY);
-    return a == NULL ? (end){0} : device_end(a->shape.address + at, bytes);
+    const sd_buffer *b = a != NULL ? sd_buffer_at(a->shape.address, 0) : NULL;
+    bool holds = b != NULL && at <= b->bytes && bytes <= b->bytes - at;
+    return holds ? device_end(a->shape.address + at, bytes) : (end){0};
 }
 
 CUresult sd_cuMemcpyHtoA_v2(CUarray to, size_t at, const void *from, size_t bytes) {

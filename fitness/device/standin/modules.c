@@ -227,7 +227,7 @@ void sd_module_free(sd_module *m) {
     at = 0;
     for (sd_reference *r = sd_next(SD_REFERENCE, &at); r != NULL; r = sd_next(SD_REFERENCE, &at)) {
         if (r->module == m)
-            sd_drop(r);
+            sd_reference_free(r);
     }
     sd_free(m->globals);
     sd_free(m->constants);

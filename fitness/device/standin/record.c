@@ -26,7 +26,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINES_MOST = 200, PROCESSES_MOST = 1000, BUFFERS_MOST = 64 };
+enum { LINES_MOST = 200, PROCESSES_MOST = 1000, PARTS_MOST = 256 };
+
+/* Files whose lines are messages, which may repeat: at most LINES_MOST of each are kept. */
+static const char *const bounded[] = {"said", "left"};
+enum { BOUNDED = sizeof bounded / sizeof *bounded };
 
 /* A kernel with a geometry, and how many launches of it are recorded. */
 typedef struct kind {
@@ -38,7 +42,7 @@ typedef struct kind {
 static struct {
     pthread_mutex_t lock; /* of folder and lines; taken inside of the state's lock, too */
     char *folder;         /* of this process; NULL: not made yet */
-    unsigned lines;
+    unsigned lines[BOUNDED];
     /* Used by the queue's thread alone. */
     kind *kinds;
     size_t count, room;
@@ -70,6 +74,15 @@ static const char *own_folder(void) {
     return record.folder;
 }
 
+/* Counts a line; false: the file has enough. Under the lock. */
+static bool has_room(const char *file) {
+    for (size_t i = 0; i < BOUNDED; i++) {
+        if (strcmp(file, bounded[i]) == 0)
+            return record.lines[i]++ < LINES_MOST;
+    }
+    return true;
+}
+
 void sd_record_line(const char *file, const char *format, ...) {
     if (!sd_records())
         return;
@@ -80,7 +93,7 @@ void sd_record_line(const char *file, const char *format, ...) {
     va_end(args);
     ev_str_char(&text, '\n');
     (void)pthread_mutex_lock(&record.lock);
-    const char *folder = record.lines++ < LINES_MOST ? own_folder() : NULL;
+    const char *folder = text.data != NULL && has_room(file) ? own_folder() : NULL;
     char *path = folder != NULL ? ev_path_join(folder, file) : NULL;
     int to = path != NULL ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
     if (to >= 0) {
@@ -160,17 +173,23 @@ typedef struct part {
 
 struct sd_recording {
     char *folder;
-    part parts[BUFFERS_MOST];
+    part parts[PARTS_MOST];
     size_t count;
+    bool overflows; /* the launch reaches more parts */
 };
 
 static void add_part(sd_recording *r, part p) {
     for (size_t i = 0; i < r->count; i++) {
-        if (r->parts[i].host == p.host && r->parts[i].bytes == p.bytes)
+        bool is_alike = (r->parts[i].name == NULL) == (p.name == NULL);
+        if (is_alike && r->parts[i].host == p.host && r->parts[i].bytes == p.bytes)
             return;
     }
-    if (r->count < BUFFERS_MOST && p.bytes > 0)
+    if (p.bytes == 0)
+        return;
+    if (r->count < PARTS_MOST)
         r->parts[r->count++] = p;
+    else
+        r->overflows = true;
 }
 
 static void find_parts(sd_recording *r, const sd_entry *e) {
@@ -223,7 +242,15 @@ static void stop(const ev_error *err) {
 
 /* Whether the launch fits into what may be recorded. */
 static bool fits(const sd_recording *r, const sd_entry *e) {
-    uint64_t most = number_from("EVOKE_STANDIN_RECORD_MB", 1024) * 1000000, bytes = 0;
+    uint64_t megabytes = number_from("EVOKE_STANDIN_RECORD_MB", 1024), bytes = 0;
+    uint64_t most = megabytes < UINT64_MAX / 1000000 ? megabytes * 1000000 : UINT64_MAX;
+    if (r->overflows) {
+        sd_record_line("left",
+                       "launch %" PRIu64 " (%s) is not recorded: it reaches more than %d buffers "
+                       "and variables",
+                       record.launches, e->launch.function->entry->name, PARTS_MOST);
+        return false;
+    }
     for (size_t i = 0; i < r->count; i++)
         bytes += 2 * r->parts[i].bytes;
     if (bytes <= most && record.bytes <= most - bytes) {
@@ -259,6 +286,11 @@ sd_recording *sd_record_before(const sd_entry *e) {
     bool wants = k != NULL && !record.failed && is_wanted(k->kernel) &&
                  k->recorded < number_from("EVOKE_STANDIN_RECORD_LAUNCHES", 3);
     sd_recording *r = wants ? calloc(1, sizeof *r) : NULL;
+    if (r == NULL && (k == NULL || wants)) {
+        ev_error none = {0};
+        (void)ev_fail_memory(&none, sizeof *r);
+        stop(&none);
+    }
     if (r == NULL)
         return NULL;
     find_parts(r, e);

@@ -74,6 +74,11 @@ static CUresult update(sd_reference *r) {
     return CUDA_SUCCESS;
 }
 
+void sd_reference_free(sd_reference *r) {
+    (void)vm_texture_release(sd_get()->memory, r->object);
+    sd_drop(r);
+}
+
 static CUresult bind(sd_reference *r, const CUresourceDesc *resource) {
     r->resource = *resource;
     r->bound = true;

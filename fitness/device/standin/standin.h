@@ -133,6 +133,8 @@ typedef struct sd_reference {
     CUarray_format format; /* of memory that is bound */
     unsigned channels;
 } sd_reference;
+/* Releases its texture, too. */
+void sd_reference_free(sd_reference *r);
 
 typedef enum sd_where { SD_ON_DEVICE, SD_ON_HOST, SD_MANAGED } sd_where;
 

@@ -49,7 +49,10 @@ static bool bind_texture(vm_warp *w, const ptx_insn *ip, const uint8_t *regs, ui
     if (!has_sampler(ip))
         return true;
     handle = CSLOT(uint64_t, ip->b)[lane];
-    return vm_sampler_find(w->state, handle, &b->sampler) || bad_texture(w, ip, mask, handle, NULL);
+    if (!vm_sampler_find(w->state, handle, &b->sampler))
+        return bad_texture(w, ip, mask, handle, NULL);
+    vm_sampler_settle(b->texture, &b->sampler);
+    return true;
 }
 
 /* The lanes of the first lane's texture and sampler. */

@@ -2,12 +2,12 @@
  * Warp Level Matrix Multiply-Accumulate Instructions using wmma). A is M x K, B is K x N, C and D
  * are M x N.
  *
- *   A and B           C and D          M x N x K                           from
- *   half              half, float      16 x 16 x 16, 32 x 8 x 16, 8 x 32 x 16   sm_70
- *   __nv_bfloat16     float            the same                            sm_80
- *   signed char, unsigned char   int   the same                            sm_72
- *   precision::tf32   float            16 x 16 x 8                         sm_80
- *   double            double           8 x 8 x 4                           sm_80
+ *   A and B                      C and D      M x N x K                              from
+ *   half                         half, float  16 x 16 x 16, 32 x 8 x 16, 8 x 32 x 16   sm_70
+ *   signed char, unsigned char   int          the same                               sm_72
+ *   __nv_bfloat16                float        the same                               sm_80
+ *   precision::tf32              float        16 x 16 x 8                            sm_80
+ *   double                       double       8 x 8 x 4                              sm_80
  *
  * Numbers of 4 bits and single bits (wmma::experimental) are missing. */
 #ifndef KERNELS_INCLUDE_CUDA_MMA_H

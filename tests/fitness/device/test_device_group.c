@@ -135,6 +135,25 @@ static void test_slowest(void **state) {
     close_rig(&r);
 }
 
+/* Executions are those of all ranks. */
+static void test_executions(void **state) {
+    (void)state;
+    rig r;
+    device_outcome out;
+    uint64_t one[64] = {0}, all[64] = {0};
+    open_rig(&r, 3);
+    r.launch.ranks = 1;
+    r.launch.executions = one;
+    OK(device_run(r.d, r.kernel, &r.launch, &out, &err));
+    assert_true(out.ok && one[0] > 0);
+    OK(device_reset(r.d, 0xff, &err));
+    r.launch.ranks = 3;
+    r.launch.executions = all;
+    OK(device_run(r.d, r.kernel, &r.launch, &out, &err));
+    assert_true(out.ok && all[0] == 3 * one[0]);
+    close_rig(&r);
+}
+
 static void test_refused(void **state) {
     (void)state;
     device *d = NULL;
@@ -148,9 +167,8 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_written),
-        cmocka_unit_test(test_slowest),
+        cmocka_unit_test(test_parts),   cmocka_unit_test(test_written),
+        cmocka_unit_test(test_slowest), cmocka_unit_test(test_executions),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -473,7 +473,9 @@ static void test_samplers(void **state) {
         ".version 8.5\n.target sm_90, texmode_independent\n.address_size 64\n"
         ".global .samplerref near = {addr_mode_0 = clamp_to_border, filter_mode = nearest, "
         "force_unnormalized_coords = 1};\n"
-        ".global .samplerref lines = { filter_mode = linear, addr_mode_0 = wrap };\n";
+        ".global .samplerref lines = { filter_mode = linear, addr_mode_0 = wrap };\n"
+        ".global .samplerref counted = { filter_mode = linear, addr_mode_0 = wrap, "
+        "force_unnormalized_coords = 1 };\n";
     vm_texture t = {.width = 2, .channel = EV_F32, .channels = 1};
     image i = make_image(s, t, 0);
     ((float *)(void *)i.host)[0] = 1;
@@ -497,6 +499,36 @@ static void test_samplers(void **state) {
                          i.handle),
                      1);
     put_image(s, &i);
+    /* A sampler of its own has no filter for integers, and no repetition where coordinates count
+     * elements. */
+    t.channel = EV_U32;
+    i = make_image(s, t, 0);
+    ((uint32_t *)(void *)i.host)[0] = 1;
+    ((uint32_t *)(void *)i.host)[1] = 4;
+    float counts[LANES][4] = {{1}, {2.5f}};
+    run_with(s, before, "tex.1d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%t, counted, {%x0}];", i.handle,
+             counts, out);
+    assert_int_equal(out[0][0], 4);
+    assert_int_equal(out[1][0], 4);
+    put_image(s, &i);
+}
+
+/* A cube has faces. */
+static void test_cube_without_faces(void **state) {
+    session *s = *state;
+    ev_error why = {EV_OK, ""};
+    uint64_t address = 0, handle = 0;
+    buffer(s, 64, VM_BUFFER_IN, &address);
+    vm_texture t = {.address = address,
+                    .width = 4,
+                    .height = 4,
+                    .row_bytes = 16,
+                    .slice_bytes = 64,
+                    .cube = true,
+                    .channel = EV_F32,
+                    .channels = 1};
+    assert_int_equal(vm_texture_new(s->memory, &t, &handle, &why), EV_BAD);
+    assert_non_null(strstr(why.text, "6 faces of a cube"));
 }
 
 /* A texture as a parameter of the kernel. */
@@ -578,9 +610,9 @@ int main(void) {
         cmocka_unit_test(test_types),          cmocka_unit_test(test_linear_memory),
         cmocka_unit_test(test_gather),         cmocka_unit_test(test_cubes),
         cmocka_unit_test(test_questions),      cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_samplers),       cmocka_unit_test(test_parameter),
-        cmocka_unit_test(test_traps),          cmocka_unit_test(test_text),
-        cmocka_unit_test(test_every_row),
+        cmocka_unit_test(test_samplers),       cmocka_unit_test(test_cube_without_faces),
+        cmocka_unit_test(test_parameter),      cmocka_unit_test(test_traps),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_every_row),
     };
     return cmocka_run_group_tests(tests, session_open, session_close);
 }

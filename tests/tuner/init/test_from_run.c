@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -211,7 +212,7 @@ static void programs_of_the_runtime_library_are_recorded(void **state) {
         ev_proc_result r = CLI_RUN("init", "--from-run", program, "--source", SOURCE, "--kernel",
                                    "saxpy", "--out", cli_path(folder), PTX, "96");
         cli_expect(&r, 0);
-        must_have(r.out.data, "the largest relative L2 error is 0");
+        must_have(r.out.data, "the largest relative L2 error is 0\n");
         ev_proc_result_free(&r);
         check_task(folder);
     }
@@ -285,6 +286,36 @@ static void programs_are_refused_with_the_reason(void **state) {
     }
 }
 
+/* An output that the first launch leaves alone is one that begins with contents. */
+static void an_output_may_be_left_alone(void **state) {
+    (void)state;
+    ev_proc_result r = record("choose", "choose", SOURCE);
+    cli_expect(&r, 0);
+    must_have(r.out.data, "the largest relative L2 error is 0\n");
+    ev_proc_result_free(&r);
+    char *text = cli_read("choose/task.json");
+    must_have(text, "\"name\": \"y\", \"kind\": \"inout\"");
+    free(text);
+    check_task("choose");
+}
+
+/* Two processes that launch the kernel: which came first is not known. */
+static void one_process_is_recorded(void **state) {
+    (void)state;
+    char line[1024];
+    snprintf(line, sizeof line, "#!/bin/sh\n%s %s saxpy 100 && %s %s saxpy 200\n", PROGRAM, PTX,
+             PROGRAM, PTX);
+    cli_write("twice.sh", line);
+    assert_int_equal(chmod(cli_path("twice.sh"), 0755), 0);
+    cli_expect_error(CLI_RUN("init", "--from-run", cli_path("twice.sh"), "--source", SOURCE,
+                             "--kernel", "saxpy", "--out", cli_path("none")),
+                     2, "2 processes of");
+    assert_false(ev_path_exists(cli_path("none")));
+    cli_expect_error(
+        CLI_RUN("init", "--from-run", "./a=b", "--source", SOURCE, "--kernel", "saxpy"), 2,
+        "link to the program by another name");
+}
+
 static void words_are_checked(void **state) {
     (void)state;
     cli_expect_error(
@@ -295,8 +326,9 @@ static void words_are_checked(void **state) {
                      2, "PATH has no such program");
     cli_expect_error(CLI_RUN("init", "--from-run", SOURCE, "--source", SOURCE, "--kernel", "saxpy"),
                      2, "the file cannot be run");
-    cli_expect_error(CLI_RUN("init", "--from-run", PROGRAM, "--source", SOURCE), 2,
-                     "has several kernels; name one: spmv, saxpy, smooth, relax, square, drift");
+    cli_expect_error(
+        CLI_RUN("init", "--from-run", PROGRAM, "--source", SOURCE), 2,
+        "has several kernels; name one: spmv, saxpy, smooth, relax, square, drift, choose");
     cli_expect_error(CLI_RUN("init", "--from-run", PROGRAM, "--source", PTX), 2,
                      "a search begins with CUDA C or LLVM IR, not with PTX");
     cli_expect_error(CLI_RUN("init", "--from-run", PROGRAM, "--source", "kernel.ll"), 2,
@@ -393,6 +425,8 @@ int main(void) {
         cmocka_unit_test(programs_of_the_runtime_library_are_recorded),
         cmocka_unit_test(another_source_is_told),
         cmocka_unit_test(programs_are_refused_with_the_reason),
+        cmocka_unit_test(an_output_may_be_left_alone),
+        cmocka_unit_test(one_process_is_recorded),
         cmocka_unit_test(words_are_checked),
         cmocka_unit_test(instances_are_read_from_names),
         cmocka_unit_test(launches_that_are_too_dear_are_no_cases),

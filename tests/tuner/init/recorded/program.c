@@ -179,6 +179,15 @@ static void drift(int n) {
     free(data);
 }
 
+/* The first launch leaves y as it is. */
+static void choose(int n) {
+    CUdeviceptr x = give_floats((size_t)n, 1, 2), y = give_floats((size_t)n, 0, 1);
+    for (int flag = 0; flag < 2; flag++) {
+        void *params[] = {&x, &y, &flag, &n};
+        launch("_Z6choosePKfPfii", ((unsigned)n + 127) / 128, 1, 128, 1, params);
+    }
+}
+
 /* As the CUDA runtime library begins, and gives up. */
 static int ask_tables(void) {
     static const char id[16] = "some private one";
@@ -213,6 +222,8 @@ int main(int argc, char **argv) {
         square(count);
     if (strcmp(mode, "drift") == 0)
         drift(count);
+    if (strcmp(mode, "choose") == 0)
+        choose(count);
     if (strcmp(mode, "fail") == 0) {
         saxpy(count, 1);
         fprintf(stderr, "the answer is wrong\n");
