@@ -5,6 +5,7 @@
 # Packages: clang-format-19, clang-tidy-19.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+readonly BATCH=10 # sources that one clang-tidy reads
 readonly FOLDERS=(base corpora kernels ir fitness bundle tuner tests)
 
 fail() {
@@ -26,6 +27,20 @@ lint_format() {
   return 1
 }
 
+# The first command of each source alone: clang-tidy would read a source once for each of its commands.
+first_commands() {
+  awk '
+    BEGIN { print "[" }
+    /^ *"directory": / { directory = $0 }
+    /^ *"command": / { command = $0 }
+    /^ *"file": / {
+      sub(/,$/, "")
+      if (seen[$0]++) next
+      printf "%s{\n%s\n%s\n%s\n}", count++ ? ",\n" : "", directory, command, $0
+    }
+    END { print "\n]" }' "$1"
+}
+
 # The largest sources first, so that no processor waits at the end.
 lint_tidy() {
   local build=$1
@@ -35,8 +50,9 @@ lint_tidy() {
     fail 1 "there is no clang-tidy-19; install the package of that name"
   mkdir -p "$build/tidy"
   build=$(cd "$build" && pwd)
-  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.json" | sort -u |
-    xargs -r ls -S | xargs -r -P "${EVOKE_LINT_JOBS:-2}" -n 1 bash tests/lint.sh file "$build"
+  first_commands "$build/compile_commands.json" >"$build/tidy/compile_commands.json"
+  sed -n 's/^ *"file": "\(.*\)"$/\1/p' "$build/tidy/compile_commands.json" |
+    xargs -r ls -S | xargs -r -P "${EVOKE_LINT_JOBS:-2}" -n "$BATCH" bash tests/lint.sh files "$build"
 }
 
 # The flags of the first command that compiles a source, one a line. CMake writes the members of a
@@ -45,7 +61,7 @@ flags_of() {
   local build=$1 file=$2 command words
   command=$(awk -v file="\"file\": \"$file\"" '
     /^ *"command": / { command = $0 }
-    index($0, file) { print command; exit }' "$build/compile_commands.json" |
+    index($0, file) { print command; exit }' "$build/tidy/compile_commands.json" |
     sed 's/^ *"command": "//; s/",$//; s/\\\(["\\]\)/\1/g')
   eval "words=($command)"
   set -- "${words[@]}"
@@ -60,9 +76,9 @@ flags_of() {
   done
 }
 
-# clang-tidy over one source, unless it was clean with the same text, flags and checks.
-lint_file() {
-  local build=$1 file=$2 flags hash output
+# The hash of all that the verdict on a source depends on.
+hash_of() {
+  local build=$1 file=$2 flags hash
   mapfile -t flags < <(flags_of "$build" "$file")
   hash=$({
     cat .clang-tidy
@@ -70,19 +86,32 @@ lint_file() {
     printf '%s\n' "$file" "${flags[@]}"
     clang-19 "${flags[@]}" -E -C -dD "$file"
   } 2>&1 | sha256sum)
-  local mark=$build/tidy/${hash%% *}
-  [[ ! -e $mark ]] || return 0
-  output=$(clang-tidy-19 --quiet "$file" -- "${flags[@]}" 2>&1) || {
+  printf '%s\n' "${hash%% *}"
+}
+
+# One clang-tidy over those of the sources that were not clean with the same text, flags and checks: a
+# third of its time on a source is its own start.
+lint_files() {
+  local build=$1 file mark files=() marks=() output
+  shift
+  for file; do
+    mark=$build/tidy/$(hash_of "$build" "$file")
+    [[ ! -e $mark ]] || continue
+    files+=("$file")
+    marks+=("$mark")
+  done
+  [[ ${#files[@]} -gt 0 ]] || return 0
+  output=$(clang-tidy-19 --quiet -p "$build/tidy" "${files[@]}" 2>&1) || {
     printf '%s\n' "$output" >&2
     return 1
   }
-  touch "$mark"
+  touch "${marks[@]}"
 }
 
 case ${1:-} in
 format) lint_format ;;
 tidy) lint_tidy "${2:-build}" ;;
-file) lint_file "$2" "$3" ;; # lint_tidy's
+files) lint_files "${@:2}" ;; # lint_tidy's
 all)
   lint_format
   lint_tidy "${2:-build}"
