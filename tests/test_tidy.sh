@@ -37,7 +37,8 @@ prove_that_it_can_fail() {
   trap 'rm -rf "$tree"' RETURN
   mkdir "$tree/base"
   cp "$here/../.clang-tidy" "$tree"
-  printf 'const char *good(void) { return TEXT; }\n' >"$tree/base/good.c"
+  printf '#include "base/more.h"\nconst char *good(void) { return TEXT; }\n' >"$tree/base/good.c"
+  touch "$tree/base/more.h"
   printf 'int null(int x) { int *p = 0; return x ? *p : 0; }\n' >"$tree/base/null.c"
   printf 'inline int nested(int x) { return x ? 1 : x + 1 ? 2 : 3; }\n' >"$tree/base/header.h"
   printf '#include "base/header.h"\nint user(void) { return nested(1); }\n' >"$tree/base/header.c"
@@ -52,6 +53,8 @@ prove_that_it_can_fail() {
   grep -q 'header.h:1:.*nested-conditional' <<<"$(verdict "$tree" header)" ||
     fail_broken "a bad header passes"
   [[ -z $(verdict "$tree" asserted) ]] || fail_broken "it does not see asserts"
+  cp "$tree/base/header.h" "$tree/base/more.h"
+  grep -q refused <<<"$(verdict "$tree" good)" || fail_broken "a changed header is not read again"
   printf '#define TEXT 0\nint null(void) { int *p = TEXT; return *p; }\n' >"$tree/base/good.c"
   grep -q refused <<<"$(verdict "$tree" good)" || fail_broken "a changed file is not read again"
 }
