@@ -317,10 +317,12 @@ struct fit_paths {
     uint64_t written; /* output elements that the unmodified start writes in the sample */
 };
 
-/* Limit of thread instructions of a launch that runs `blocks` blocks of a timed case, or
- * UINT64_MAX. A variant that exceeds the limit is hopeless (candidate.hopeless): one of its blocks
- * alone takes that long on any GPU. */
-uint64_t fit_fuel_of_blocks(const fit_case *c, const candidate *who, uint64_t blocks);
+/* Limit of thread instructions of a launch that runs `run` blocks at a timed case, or UINT64_MAX. A
+ * variant that exceeds the limit is hopeless (candidate.hopeless): its blocks take that long even
+ * if every SM issues all it can. `grid`: blocks of a grid whose blocks are alike, so that those
+ * that run have a share of the SMs; 0: each has an SM of its own. `g`: the GPU; NULL: any. */
+uint64_t fit_fuel_of_blocks(const gpu *g, const fit_case *c, const candidate *who, uint64_t run,
+                            uint64_t grid);
 
 /* Gives the kind of the candidate's grid at a timed case. `launch`: the candidate's, with its
  * parameters. `limit`: blocks of a sample at fixed places, fewer than the grid has. The first call

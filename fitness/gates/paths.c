@@ -28,8 +28,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks of the first batch, at random places. Each further batch is twice as large. */
+/* Blocks of the first batch, at random places; fewer where the start's blocks are alike. Each
+ * further batch is twice as large. */
 #define BATCH_FIRST 8
+#define BATCH_FIRST_ALIKE 3
 /* A pass ends with fewer blocks than these only after so many thread instructions. */
 #define BLOCKS_LEAST 32
 #define SPEND_ENOUGH UINT64_C(50000000)
@@ -94,7 +96,9 @@ static ev_status run_blocks(walk *w, const uint32_t *sample, size_t count, uint6
     l.sample_count = count;
     l.schedule_seed = seed;
     l.paths = paths;
-    uint64_t most = fit_fuel_of_blocks(w->c, w->who, count > 0 ? count : w->blocks);
+    uint64_t most =
+        fit_fuel_of_blocks(device_description(w->f->d), w->c, w->who, count > 0 ? count : w->blocks,
+                           w->start_is_alike ? w->blocks : 0);
     l.fuel = l.fuel < most ? l.fuel : most;
     EV_TRY(device_reset(w->f->d, FIT_POISON, err));
     EV_TRY(fit_case_fill(w->f, w->c, w->kernel, err));
@@ -185,16 +189,50 @@ static void sum_up(walk *w) {
     w->spread = n > 1 ? sqrt(squares / (n - 1)) : 0;
 }
 
+/* The mean length at the fixed places, weighted as the model weights them. */
+static double mean_at_places(const walk *w) {
+    double sum = 0;
+    for (size_t i = 0; i < w->places; i++)
+        sum += w->weights[i] * (double)w->known[i].length;
+    return sum / (double)w->blocks;
+}
+
+static bool is_near(double length, double mean) {
+    return fabs(length - mean) <= PLACES_ERROR * mean;
+}
+
+/* The longest path of those that stand for others. */
+static uint64_t longest_place(const walk *w) {
+    uint64_t longest = 0;
+    for (size_t i = 0; i < w->places; i++) {
+        if (w->weights[i] > 1 && w->known[i].length > longest)
+            longest = w->known[i].length;
+    }
+    return longest;
+}
+
+/* Few blocks with work among many without hardly move the mean: so none may be much longer than
+ * those at the fixed places. */
+static bool places_are_good(const walk *w) {
+    double most = STRATUM_FACTOR * (double)longest_place(w);
+    bool good = is_near(mean_at_places(w), w->mean);
+    good = good && is_near((double)w->known[w->middle].length, w->mean);
+    for (size_t i = w->fixed; good && i < w->count; i++)
+        good = (double)w->known[i].length <= most;
+    return good;
+}
+
 /* A structural edit that keeps the meaning divides the start's work anew. Where all blocks of the
  * start do the same, the places and few others show that the parts are equal as well; parts that
- * are not make the mean inexact. */
+ * are not make the mean inexact, or differ from the places. */
 static bool knows_enough(const walk *w) {
     double n = (double)(w->count - w->fixed);
     double error = w->start_is_alike ? MEAN_ERROR_ALIKE : MEAN_ERROR;
     bool is_exact = n > 0 && w->spread / sqrt(n) <= error * w->mean;
     bool wants_many = n < BLOCKS_LEAST && !w->start_is_alike;
     bool is_long = w->spent >= (wants_many ? SPEND_ENOUGH : SPEND_LEAST);
-    return knows_all(w) || w->spent >= SPEND_MOST || (is_exact && is_long);
+    bool is_doubtful = n < BATCH_FIRST && !places_are_good(w);
+    return knows_all(w) || w->spent >= SPEND_MOST || (is_exact && is_long && !is_doubtful);
 }
 
 /* No more blocks than the pass can pay for, if they are like those that have run; at least one. */
@@ -207,7 +245,7 @@ static size_t affordable(const walk *w, size_t batch) {
 /* Batch after batch at random places. */
 static ev_status measure_others(walk *w, bool *ok, ev_error *err) {
     walk_order order = order_of(w->blocks);
-    size_t batch = BATCH_FIRST;
+    size_t batch = w->start_is_alike ? BATCH_FIRST_ALIKE : BATCH_FIRST;
     ev_status status = EV_OK;
     for (bool done = knows_all(w); status == EV_OK && *ok && !done; batch *= 2) {
         uint32_t *sample = malloc(batch * sizeof *sample);
@@ -365,18 +403,6 @@ static void make_strata(const walk *w, fit_paths *p) {
 
 /* ---- the fixed places ---- */
 
-/* Their mean length, weighted as the model weights them. */
-static double mean_at_places(const walk *w) {
-    double sum = 0;
-    for (size_t i = 0; i < w->places; i++)
-        sum += w->weights[i] * (double)w->known[i].length;
-    return sum / (double)w->blocks;
-}
-
-static bool is_near(double length, double mean) {
-    return fabs(length - mean) <= PLACES_ERROR * mean;
-}
-
 /* The sample of about that many blocks, then the middle block, which fast code runs alone. */
 static ev_status measure_places(walk *w, size_t limit, bool *ok, ev_error *err) {
     uint32_t *sample = malloc((limit + 1) * sizeof *sample), middle = 0;
@@ -398,27 +424,6 @@ static ev_status measure_places(walk *w, size_t limit, bool *ok, ev_error *err) 
     free(sample);
     w->fixed = w->count;
     return status;
-}
-
-/* The longest path of those that stand for others. */
-static uint64_t longest_place(const walk *w) {
-    uint64_t longest = 0;
-    for (size_t i = 0; i < w->places; i++) {
-        if (w->weights[i] > 1 && w->known[i].length > longest)
-            longest = w->known[i].length;
-    }
-    return longest;
-}
-
-/* Few blocks with work among many without hardly move the mean: so none may be much longer than
- * those at the fixed places. */
-static bool places_are_good(const walk *w) {
-    double most = STRATUM_FACTOR * (double)longest_place(w);
-    bool good = is_near(mean_at_places(w), w->mean);
-    good = good && is_near((double)w->known[w->middle].length, w->mean);
-    for (size_t i = w->fixed; good && i < w->count; i++)
-        good = (double)w->known[i].length <= most;
-    return good;
 }
 
 /* Whether few paths are shorter than most, and none is much longer. The paths are sorted. */

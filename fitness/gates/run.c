@@ -16,9 +16,11 @@
 /* Limit of a timed case of a task whose oracle is its baseline, in thread instructions: all blocks
  * have to run. */
 #define BASELINE_ORACLE_MOST 4e9
-/* Thread instructions that one SM issues in a nanosecond at most: 4 warp instructions a cycle of no
- * more than 3 GHz. */
-#define ISSUED_MOST (4 * 32 * 3.0)
+/* Thread instructions that one SM issues in a cycle at most, and its clock if none is known. */
+#define ISSUED_MOST (4 * 32)
+#define CLOCK_GHZ 3.0
+/* Blocks at the places of a sample may do so many times the work of a mean block of the grid. */
+#define SAMPLE_SLACK 2
 /* The least fuel, so that a kernel with large tiles, or with many threads for one of the
  * baseline's, is not out of fuel at a tiny case. */
 #define FUEL_LEAST UINT64_C(32000000)
@@ -50,21 +52,26 @@ static uint64_t baseline_fuel(const fitness *f) {
     return f->options.baseline_fuel > 0 ? f->options.baseline_fuel : BASELINE_FUEL;
 }
 
-uint64_t fit_fuel_of_blocks(const fit_case *c, const candidate *who, uint64_t blocks) {
+uint64_t fit_fuel_of_blocks(const gpu *g, const fit_case *c, const candidate *who, uint64_t run,
+                            uint64_t grid) {
     double ns = c->at->use == TASK_TIME && c->baseline.done ? who->hopeless * c->baseline.ns : 0;
     if (ns <= 0)
         return UINT64_MAX;
-    double fuel = ns * ISSUED_MOST * (double)blocks;
+    double sms = (double)run; /* that these blocks have for that time */
+    if (g != NULL && grid > 0)
+        sms = fmin(sms, SAMPLE_SLACK * gpu_get(g, GPU_SM_COUNT) * (double)run / (double)grid);
+    double fuel =
+        ns * ISSUED_MOST * (g != NULL ? gpu_get(g, GPU_BOOST_MHZ) * 1e-3 : CLOCK_GHZ) * sms;
     return (uint64_t)fmin(fuel, 1e18) + FUEL_LEAST;
 }
 
-/* `blocks`: that the launch runs. */
+/* `blocks`: that the launch runs. `grid`: see fit_fuel_of_blocks. */
 static uint64_t fuel_for(const fitness *f, const fit_case *c, const candidate *who, double share,
-                         uint64_t blocks) {
+                         uint64_t blocks, uint64_t grid) {
     if (!c->baseline.done)
         return baseline_fuel(f);
     double fuel = (double)f->options.fuel_factor * c->baseline.instructions * share;
-    uint64_t most = fit_fuel_of_blocks(c, who, blocks);
+    uint64_t most = fit_fuel_of_blocks(device_description(f->d), c, who, blocks, grid);
     return (uint64_t)fmin(fuel + (double)FUEL_LEAST, (double)most);
 }
 
@@ -156,6 +163,7 @@ typedef struct block_sample {
     uint32_t blocks[SAMPLE_MOST + 2];
     double weights[SAMPLE_MOST + 2]; /* how many blocks of the grid each one stands for */
     size_t count;                    /* 0: all */
+    bool shares_sms;                 /* its grid has like blocks */
 } block_sample;
 
 static size_t limit_of(const fitness *f, const fit_case *c, const fit_run_options *options,
@@ -245,6 +253,7 @@ static ev_status choose_blocks(fitness *f, fit_case *c, const fit_trial *trial,
     size_t limit = limit_of(f, c, options, blocks);
     const fit_paths *paths = NULL;
     s->count = 0;
+    s->shares_sms = false;
     if (fit_case_is_full(c) || c->is_shared_work || options->all_blocks ||
         device_properties_of(f->d)->all_blocks || blocks <= limit)
         return EV_OK;
@@ -263,6 +272,7 @@ static ev_status choose_blocks(fitness *f, fit_case *c, const fit_trial *trial,
     out->wanted = options->sample_share > 0 || options->other_blocks ? 0 : paths->written;
     if (paths->grid == FITNESS_GRID_WAITS)
         return EV_OK;
+    s->shares_sms = paths->grid == FITNESS_GRID_EVEN;
     if (paths->grid == FITNESS_GRID_EVEN || options->sample_share > 0)
         sample_even(options, limit, s, out);
     else
@@ -276,8 +286,10 @@ static ev_status run_packed(fitness *f, fit_case *c, const fit_trial *trial,
                             const fit_run_options *options, device_launch *l, block_sample *sample,
                             fit_run *out, ev_error *err) {
     EV_TRY(choose_blocks(f, c, trial, options, l, sample, out, err));
-    uint64_t blocks = l->sample_count > 0 ? l->sample_count : blocks_of(&out->launch);
-    l->fuel = options->fuel > 0 ? options->fuel : fuel_for(f, c, trial->who, out->share, blocks);
+    uint64_t grid = blocks_of(&out->launch), blocks = l->sample_count > 0 ? l->sample_count : grid;
+    bool shares = sample->shares_sms || blocks == grid;
+    l->fuel = options->fuel > 0 ? options->fuel
+                                : fuel_for(f, c, trial->who, out->share, blocks, shares ? grid : 0);
     return launch(f, c, trial, l, options, out, err);
 }
 

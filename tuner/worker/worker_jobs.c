@@ -13,7 +13,7 @@
 #define LONG_JOB_FACTOR 20.0
 /* A child that takes so many times the baseline's time at a timed case of the task is given up; a
  * start is not, whatever its macros are. */
-#define HOPELESS 8
+#define HOPELESS 4
 
 /* Whether a candidate failed before it could be scored, and the gate that counts it. */
 typedef struct candidate_failure {

@@ -199,23 +199,36 @@ static void test_size_of_symbols(void **state) {
     }
 }
 
-/* One SM issues at most 384 thread instructions in a nanosecond. Only variants that may be given up
+/* One SM issues at most 128 thread instructions a cycle, at 3 GHz or the clock of the GPU, and a
+ * block of a grid that fills the SMs has a share of one, twice. Only variants that may be given up
  * have the limit, and only at timed cases. */
 static void test_fuel_of_hopeless_blocks(void **state) {
     (void)state;
     const task_case timed = {.use = TASK_TIME}, check = {.use = TASK_CHECK};
     fit_case c = {.at = &timed, .baseline = {.done = true, .ns = 1000}};
     candidate who = {.hopeless = 8};
-    uint64_t one = fit_fuel_of_blocks(&c, &who, 1), three = fit_fuel_of_blocks(&c, &who, 3);
-    assert_int_equal(three - one, 2 * 8 * 1000 * 384);
+    uint64_t one = fit_fuel_of_blocks(NULL, &c, &who, 1, 9),
+             least = fit_fuel_of_blocks(NULL, &c, &who, 0, 9);
+    assert_int_equal(fit_fuel_of_blocks(NULL, &c, &who, 3, 9) - one, 2 * 8 * 1000 * 384);
+    gpu *g = NULL;
+    OK(gpu_load("h200", &g, &err));
+    double ghz = gpu_get(g, GPU_BOOST_MHZ) * 1e-3, sms = gpu_get(g, GPU_SM_COUNT);
+    double block = 8 * 1000 * 128 * ghz; /* of an SM for the time */
+    double few = (double)(fit_fuel_of_blocks(g, &c, &who, 3, 9) - least);
+    assert_float_equal(few, 3 * block, 1);
+    double many = (double)(fit_fuel_of_blocks(g, &c, &who, 3, (uint64_t)(8 * sms)) - least);
+    assert_float_equal(many, 3 * block / 4, 1);
+    double unlike = (double)(fit_fuel_of_blocks(g, &c, &who, 3, 0) - least);
+    assert_float_equal(unlike, 3 * block, 1);
+    gpu_free(g);
     c.baseline.done = false;
-    assert_true(fit_fuel_of_blocks(&c, &who, 1) == UINT64_MAX);
+    assert_true(fit_fuel_of_blocks(NULL, &c, &who, 1, 9) == UINT64_MAX);
     c.baseline.done = true;
     who.hopeless = 0;
-    assert_true(fit_fuel_of_blocks(&c, &who, 1) == UINT64_MAX);
+    assert_true(fit_fuel_of_blocks(NULL, &c, &who, 1, 9) == UINT64_MAX);
     who.hopeless = 8;
     c.at = &check;
-    assert_true(fit_fuel_of_blocks(&c, &who, 1) == UINT64_MAX);
+    assert_true(fit_fuel_of_blocks(NULL, &c, &who, 1, 9) == UINT64_MAX);
 }
 
 int main(void) {
