@@ -142,6 +142,9 @@ uint64_t ir_genome_extent(const ir_genome *genome);
  * options come before the forms. *at counts what was tried, from 0. NULL: no neighbour is left, or
  * memory ran out. */
 ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at);
+/* A copy without local edits in which a thread has so many registers at most (max-registers, in
+ * place of a min-blocks). NULL: the genome says that already, or memory ran out. */
+ir_genome *ir_genome_limit(const ir_genome *genome, int64_t registers);
 /* A copy without local edits, with the structural edit `at` of `by`, which opens, at its usual
  * place. It is finished (turns written out, loads ahead, knobs ...) as `genome` is, or as `by` is.
  * NULL: `genome` opens that place already, or memory ran out. */

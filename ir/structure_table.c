@@ -243,6 +243,24 @@ ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at) {
     return NULL;
 }
 
+ir_genome *ir_genome_limit(const ir_genome *genome, int64_t registers) {
+    ir_edit limit = {.kind = IR_EDIT_MAX_REGISTERS, .has_option = true, .option = registers};
+    size_t prefix = ir_genome_prefix_count(genome);
+    if (!ir_edit_seal(&limit) || ir_genome_holds(genome, &limit.key))
+        return NULL;
+    ir_genome *child = ir_genome_clone(genome);
+    for (size_t i = child ? ir_genome_edit_count(child) : 0; i-- > prefix;) {
+        ir_edit_kind kind = ir_genome_edit_kind(child, i);
+        if (!holds_for_any_base(kind) || kind == IR_EDIT_MIN_BLOCKS ||
+            kind == IR_EDIT_MAX_REGISTERS)
+            ir_genome_remove(child, i);
+    }
+    if (child && ir_genome_append(child, limit))
+        return child;
+    ir_genome_free(child);
+    return NULL;
+}
+
 /* ---- what opens ---- */
 
 bool ir_edit_opens(ir_edit_kind kind) {

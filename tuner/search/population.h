@@ -35,6 +35,7 @@ typedef struct member {
                         IR_EDIT_LOCAL_COUNT on */
     size_t reduced;  /* of a skeleton: so many of its edits have been left out on trial */
     size_t tuned;    /* of a skeleton: so many of its neighbours were tried (ir_genome_neighbour) */
+    size_t limited;  /* of a skeleton: so many limits of its registers were tried */
     uint64_t extended; /* of a skeleton: the edits of others that it was tried with, a bit each */
     uint64_t outline;  /* of a skeleton in a pool: ir_genome_outline */
     uint64_t extent;   /* of a skeleton in a pool: ir_genome_extent */

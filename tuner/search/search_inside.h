@@ -62,6 +62,7 @@ typedef struct skeleton_pool {
     size_t count;
     bandit arms;    /* structural edits and the operators on skeletons */
     double best_ns; /* of the start's preserving variants; 0: none passed */
+    bool limited;   /* the start says how many registers a thread has: no limit applies */
     effort structure, local;
 } skeleton_pool;
 
@@ -95,6 +96,7 @@ typedef struct draft {
     bool let_through; /* both audits, because timers were idle */
     bool single;      /* one parent and one step */
     bool skeleton;    /* drawn from the skeletons */
+    bool limits;      /* the same, with a limit of registers */
     recipe_step steps[RECIPE_STEPS]; /* as in the recipe */
     unsigned step_count;
     size_t slot; /* for `gevo`: index of the individual */

@@ -51,8 +51,10 @@
 #define SWEEP_LATE 0.03  /* ... and one of the rest */
 #define NEIGHBOURS 0.3   /* so often a neighbour is drawn, while there are any */
 #define EXTENDED 0.15    /* so often an extension is drawn of what is left, the same */
+#define LIMITED 0.08     /* so often a limit of registers, before neighbours, the same */
 #define REDUCED 0.3    /* so often the fastest is drawn without an edit, while one is left to try */
 #define BY_DEPTH 0.5   /* so often the parent is one of a random depth, shallow ones more often */
+#define TWINS 0.0002   /* relative difference of times of skeletons that do the same */
 #define NOTHING 0.02   /* relative change of time by an edit that is not worth a place */
 #define CROSSED 0.2    /* so often two skeletons are crossed */
 #define ALTERNATIVES 3 /* arms of a step: most refusals hold for all places */
@@ -274,6 +276,21 @@ static ir_genome *next_neighbour(const search *s, const skeleton_pool *p, member
     return NULL;
 }
 
+/* Registers of a thread at which 16, 24, 32 and 48 warps fit an SM of 64 Ki registers. */
+static const int64_t limits[] = {128, 80, 64, 40};
+
+/* The next limit of a member's registers that makes no known genome; NULL: none is left. */
+static ir_genome *next_limit(const search *s, const skeleton_pool *p, member *m) {
+    uint64_t same_as = 0;
+    while (!p->limited && m->limited < sizeof limits / sizeof limits[0]) {
+        ir_genome *next = ir_genome_limit(m->genome, limits[m->limited++]);
+        if (next && !search_knows(s, next, SEARCH_BY_GENOME, "", &same_as))
+            return next;
+        ir_genome_free(next);
+    }
+    return NULL;
+}
+
 /* The bit of an edit of another skeleton, in one of two ways of finishing, in member.extended. */
 static uint64_t extension_bit(const ir_genome *by, size_t at, bool finish_as_by) {
     return UINT64_C(1) << (2 * (ev_mix64(ir_genome_edit_mark(by, at)) % 32) + finish_as_by);
@@ -346,6 +363,10 @@ static bool draw_sweep(search *s, skeleton_pool *p, recipe *r, draft *d, char pa
 
 void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
     skeleton_pool *p = &s->pools[d->start];
+    if (draw_next(s, p, LIMITED, next_limit, r, d, parents, rng)) {
+        d->limits = true;
+        return;
+    }
     if (draw_sweep(s, p, r, d, parents, rng) || draw_reduced(s, p, r, d, parents, rng) ||
         draw_next(s, p, NEIGHBOURS, next_neighbour, r, d, parents, rng) ||
         draw_next(s, p, EXTENDED, next_extension, r, d, parents, rng))
@@ -383,9 +404,17 @@ static bool adds_nothing_to(const member *m, const member *other) {
     return !opens || m->ns <= other->ns * (1 + NOTHING);
 }
 
+/* Whether two skeletons open the same places and take the same time: what differs are options that
+ * change nothing. The twin has as many edits, or more. */
+static bool is_twin(const member *m, const member *other) {
+    return m->outline == other->outline && m->edits >= other->edits &&
+           ir_genome_same_macros(m->genome, other->genome) &&
+           fabs(m->ns - other->ns) <= TWINS * other->ns;
+}
+
 static bool adds_nothing(const skeleton_pool *p, const member *m) {
     for (size_t i = 0; i < p->count; i++) {
-        if (adds_nothing_to(m, &p->members[i]))
+        if (adds_nothing_to(m, &p->members[i]) || is_twin(m, &p->members[i]))
             return true;
     }
     return false;
@@ -566,6 +595,7 @@ void skeletons_settle(search *s, const draft *d, const child_result *r, const se
         note_missed(p, d, r);
         search_pay_arms(&p->arms, r->operators, search_gain(s, d, v));
         note_tried(s, p, d, r);
+        p->limited |= d->limits && v->outcome.stopped == GATE_VERIFY;
     }
     bool is_best = p->best_ns == 0 || p->best_ns > v->outcome.ns;
     if (passed && v->outcome.origin != SEARCH_ESTIMATED && is_best)

@@ -104,11 +104,28 @@ static bool feed(fed *f, ir_genome *genome, const char *operators, double ns) {
     return is_of_pool;
 }
 
-/* The next child fails. */
-static void fail_child(fed *f) {
-    child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_VERIFY}};
+/* The next child is stopped at a gate. */
+static void stop_child(fed *f, gate at) {
+    child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = at}};
     search_verdict v;
     assert_int_equal(search_commit(f->s, &failed, &v, NULL), EV_OK);
+}
+
+static void fail_child(fed *f) {
+    stop_child(f, GATE_VERIFY);
+}
+
+/* Whether the child is made and has a limit of registers, and which. */
+static bool is_limited(const recipe *r, int64_t *registers) {
+    const ir_genome *made = r->parents[0];
+    size_t last = ir_genome_edit_count(made) - 1;
+    if (!r->tuned || last == SIZE_MAX || ir_genome_edit_kind(made, last) != IR_EDIT_MAX_REGISTERS)
+        return false;
+    json_t *json = ir_genome_to_json(made);
+    json_t *edit = json_array_get(json_object_get(json, "edits"), last);
+    *registers = json_integer_value(json_object_get(edit, "option"));
+    json_decref(json);
+    return true;
 }
 
 static void feed_starts(fed *f) {
@@ -378,7 +395,8 @@ static void test_neighbours_are_tried_once(void **state) {
             seen[k] += ir_genome_same_prefix(r.parents[0], wanted);
             ir_genome_free(wanted);
         }
-        tuned += r.tuned;
+        int64_t registers = 0;
+        tuned += r.tuned && !is_limited(&r, &registers);
         assert_true(!r.tuned || r.step_count == 0);
         recipe_free(&r);
         fail_child(&f);
@@ -390,6 +408,63 @@ static void test_neighbours_are_tried_once(void **state) {
 }
 
 /* ---- extensions, and the sweep ---- */
+
+/* A skeleton is tried with each limit of registers, once, unless the start says how many there are:
+ * then the first try is the last. */
+static void test_limits_are_tried_once(void **state) {
+    (void)state;
+    for (int verifies = 0; verifies < 2; verifies++) {
+        fed f;
+        size_t at_start = 0, at_structure = 0;
+        int64_t product = 1, registers = 0;
+        open_search(&f, 30);
+        (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
+        for (int i = 0; i < 600; i++) {
+            recipe r;
+            assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+            if (is_limited(&r, &registers)) {
+                bool has_structure = ir_genome_prefix_count(r.parents[0]) > 0;
+                at_structure += has_structure;
+                at_start += !has_structure;
+                product *= has_structure ? registers : 1;
+                assert_true(r.step_count == 0);
+            }
+            recipe_free(&r);
+            stop_child(&f, verifies ? GATE_TIMED : GATE_VERIFY);
+        }
+        assert_int_equal(at_start + at_structure, verifies ? 8 : 1);
+        assert_int_equal(at_structure, verifies ? 4 : at_structure);
+        assert_true(!verifies || product == 128 * 80 * 64 * 40);
+        search_free(f.s);
+    }
+}
+
+/* A skeleton of the same places that takes the same time joins no pool: its options do nothing. */
+static void test_a_twin_makes_no_skeleton(void **state) {
+    (void)state;
+    static const double times[] = {600.05, 601, 590};
+    for (size_t i = 0; i < 3; i++) {
+        fed f;
+        open_search(&f, 30);
+        (void)feed(&f, skeleton_of(false, 2, 0), "coarsen-threads", 600);
+        (void)feed(&f, skeleton_of(false, 4, 0), "coarsen-threads", times[i]);
+        size_t of[2] = {0};
+        for (int k = 0; k < 400; k++) {
+            recipe r;
+            assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+            ir_genome *twos = skeleton_of(false, 2, 0), *fours = skeleton_of(false, 4, 0);
+            of[0] += is_structural(&r) && ir_genome_same_prefix(r.parents[0], twos);
+            of[1] += is_structural(&r) && ir_genome_same_prefix(r.parents[0], fours);
+            ir_genome_free(twos);
+            ir_genome_free(fours);
+            recipe_free(&r);
+            fail_child(&f);
+        }
+        assert_true(of[0] > 0);
+        assert_true((of[1] > 0) == (i > 0));
+        search_free(f.s);
+    }
+}
 
 /* Two skeletons of one edit each are joined once, by whichever is extended. */
 static void test_skeletons_are_extended_by_each_other(void **state) {
@@ -778,6 +853,8 @@ int main(void) {
         cmocka_unit_test(test_an_extent_has_one_place),
         cmocka_unit_test(test_edits_that_open_are_swept),
         cmocka_unit_test(test_neighbours_are_tried_once),
+        cmocka_unit_test(test_limits_are_tried_once),
+        cmocka_unit_test(test_a_twin_makes_no_skeleton),
         cmocka_unit_test(test_an_edit_that_does_nothing_makes_no_skeleton),
         cmocka_unit_test(test_each_depth_has_a_share_of_the_pool),
         cmocka_unit_test(test_a_part_that_is_as_fast_replaces_the_whole),
