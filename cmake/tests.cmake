@@ -5,7 +5,7 @@
 # (the binary `evoke`, say). A test whose LIBS or NEEDS are not all there is left out with a note, so
 # that one floor can be built alone.
 
-# What every test runs under; a sanitizer's finding is a failure.
+# What every test runs under, with tests/compiled/clang.c before any other clang-19; a sanitizer's finding is a failure.
 set(EVOKE_TEST_ENVIRONMENT
   "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:strict_string_checks=1:detect_stack_use_after_return=1"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
@@ -31,7 +31,8 @@ function(evoke_test_settings name timeout)
     set(timeout 300)
   endif()
   set_tests_properties(${name} PROPERTIES # ctest begins with the costliest
-    TIMEOUT ${timeout} COST ${timeout} ENVIRONMENT "${EVOKE_TEST_ENVIRONMENT}")
+    TIMEOUT ${timeout} COST ${timeout} ENVIRONMENT "${EVOKE_TEST_ENVIRONMENT}"
+    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${PROJECT_BINARY_DIR}/tests/compiled")
 endfunction()
 
 function(evoke_test path)

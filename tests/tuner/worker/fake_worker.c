@@ -1,5 +1,6 @@
-/* The worker of test_worker_pool: serves a coordinator over stdin and stdout until stdin closes. It is a
- * program of its own, since the start of one that links LLVM takes 0.1 s, with sanitizers 0.3. */
+/* The worker of test_worker_pool: serves a coordinator over stdin and stdout until stdin closes. It
+ * is a program of its own, since the start of one that links LLVM takes 0.1 s, with sanitizers 0.3.
+ */
 #include "tests/tuner/worker/fake_worker.h"
 
 #include "tests/genomes.h"
