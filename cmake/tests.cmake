@@ -5,9 +5,10 @@
 # (the binary `evoke`, say). A test whose LIBS or NEEDS are not all there is left out with a note, so
 # that one floor can be built alone.
 
-# What every test runs under; a sanitizer's finding is a failure.
+# What every test runs under, with tests/compiled/clang.c before any other clang-19; a sanitizer's finding is a
+# failure. Memory that is freed stays with the process: giving it back costs a fifth of the tests' time.
 set(EVOKE_TEST_ENVIRONMENT
-  "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:strict_string_checks=1:detect_stack_use_after_return=1"
+  "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:strict_string_checks=1:detect_stack_use_after_return=1:allocator_release_to_os_interval_ms=-1:use_madv_dontdump=0"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
   "LC_ALL=C")
 find_program(EVOKE_SYMBOLIZER NAMES llvm-symbolizer-19 llvm-symbolizer)
@@ -31,7 +32,8 @@ function(evoke_test_settings name timeout)
     set(timeout 300)
   endif()
   set_tests_properties(${name} PROPERTIES # ctest begins with the costliest
-    TIMEOUT ${timeout} COST ${timeout} ENVIRONMENT "${EVOKE_TEST_ENVIRONMENT}")
+    TIMEOUT ${timeout} COST ${timeout} ENVIRONMENT "${EVOKE_TEST_ENVIRONMENT}"
+    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${PROJECT_BINARY_DIR}/tests/compiled")
 endfunction()
 
 function(evoke_test path)

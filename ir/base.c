@@ -10,7 +10,6 @@
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
-#include <llvm/Config/llvm-config.h>
 
 #include <assert.h>
 #include <inttypes.h>
@@ -53,10 +52,6 @@ static void note_complaint(LLVMDiagnosticInfoRef info, void *of) {
 void ir_base_clear_complaint(ir_base *base) {
     free(base->complaint);
     base->complaint = NULL;
-}
-
-const char *ir_llvm_version(void) {
-    return LLVM_VERSION_STRING;
 }
 
 void ir_set_fatal_handler(void (*handler)(const char *reason)) {

@@ -8,39 +8,6 @@
 
 #define CROSSOVER_TRIES 6
 
-/* ---- arms ---- */
-
-static const struct {
-    const char *name;
-    const char *meaning;
-} operators_table[OPERATOR_COUNT] = {
-#define OPERATOR(id, name, meaning) [OPERATOR_##id] = {name, meaning},
-#include "tuner/search/operators.def"
-#undef OPERATOR
-};
-
-const char *arm_name(unsigned arm) {
-    assert(arm < ARM_COUNT);
-    return arm < IR_EDIT_COUNT ? ir_edit_name((ir_edit_kind)arm)
-                               : operators_table[arm - IR_EDIT_COUNT].name;
-}
-
-const char *arm_meaning(unsigned arm) {
-    assert(arm < ARM_COUNT);
-    return arm < IR_EDIT_COUNT ? ir_edit_describes((ir_edit_kind)arm)
-                               : operators_table[arm - IR_EDIT_COUNT].meaning;
-}
-
-bool arm_find(const char *name, unsigned *out) {
-    for (unsigned arm = 0; arm < ARM_COUNT; arm++) {
-        if (strcmp(arm_name(arm), name) == 0) {
-            *out = arm;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- macros ---- */
 
 ev_status draw_with_macro(const ir_genome *genome, const task_macro *macro, int64_t value,

@@ -406,21 +406,48 @@ static ev_status run_in_turns(sd_entry *e, vm_launch *l, vm_result *result, ev_e
     return vm_run(sd_get()->memory, l, result, err);
 }
 
-static ev_status run(sd_entry *e, vm_launch *l, vm_result *result, double *ns, ev_error *err) {
-    const sd_function *f = e->launch.function;
-    if (!e->launch.timed)
-        return run_in_turns(e, l, result, err);
-    model *m = NULL;
+/* What one model after another works in; NULL: none is to spare. It belongs to who has the turn. */
+static model_scratch *spare;
+
+static ev_status take_scratch(model_scratch **out, ev_error *err) {
+    *out = spare;
+    spare = NULL;
+    return *out != NULL ? EV_OK : model_scratch_new(out, err);
+}
+
+static void give_scratch(model_scratch *scratch) {
+    model_scratch_free(spare); /* of a kernel that ran beside */
+    spare = scratch;
+}
+
+static ev_status run_timed(sd_entry *e, vm_launch *l, model *m, vm_result *result, double *ns,
+                           ev_error *err) {
     model_time time;
-    EV_TRY(model_new(sd_device_of(f->base.context)->g, l, &m, err));
     set_buffers(m, l);
     l->observer = model_observer(m);
-    ev_status status = run_in_turns(e, l, result, err);
-    if (status == EV_OK && result->ok)
-        status = model_finish(m, result, &time, err);
-    if (status == EV_OK && result->ok)
-        *ns = time.ns;
+    EV_TRY(run_in_turns(e, l, result, err));
+    if (!result->ok)
+        return EV_OK;
+    EV_TRY(model_finish(m, result, &time, err));
+    *ns = time.ns;
+    return EV_OK;
+}
+
+static ev_status run(sd_entry *e, vm_launch *l, vm_result *result, double *ns, ev_error *err) {
+    sd_function *f = e->launch.function;
+    const gpu *g = sd_device_of(f->base.context)->g;
+    model_scratch *scratch = NULL;
+    model *m = NULL;
+    if (!e->launch.timed)
+        return run_in_turns(e, l, result, err);
+    if (f->code == NULL)
+        EV_TRY(model_code_new(g, l->module, l->entry, &f->code, err));
+    EV_TRY(take_scratch(&scratch, err));
+    ev_status status = model_new_of(f->code, l, scratch, &m, err);
+    if (status == EV_OK)
+        status = run_timed(e, l, m, result, ns, err);
     model_free(m);
+    give_scratch(scratch);
     return status;
 }
 

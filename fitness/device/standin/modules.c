@@ -221,8 +221,10 @@ static CUresult place_variables(sd_module *m) {
 void sd_module_free(sd_module *m) {
     size_t at = 0;
     for (sd_function *f = sd_next(SD_FUNCTION, &at); f != NULL; f = sd_next(SD_FUNCTION, &at)) {
-        if (f->module == m)
+        if (f->module == m) {
+            model_code_free(f->code);
             sd_drop(f);
+        }
     }
     at = 0;
     for (sd_reference *r = sd_next(SD_REFERENCE, &at); r != NULL; r = sd_next(SD_REFERENCE, &at)) {

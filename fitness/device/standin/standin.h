@@ -101,6 +101,7 @@ typedef struct sd_function {
     sd_kept kept;
     sd_module *module;
     const vm_entry *entry;
+    model_code *code; /* NULL until its first timed launch; who has the turn makes it */
     uint32_t registers;
     uint32_t dynamic_most; /* limit of its dynamic shared memory, in bytes */
     int carveout;

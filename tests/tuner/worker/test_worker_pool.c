@@ -1,7 +1,6 @@
 /* A whole run against workers that only pretend to compile: order, duplicates, deaths, resume,
  * promotion and stop, with no LLVM and no kernel.
- *
- * This program is its own worker: `test_worker_pool worker` (fake_worker.h). */
+ * The worker is fake_worker.c. */
 #include "tests/tuner/worker/fake_worker.h"
 
 #include "tuner/run/records.h"
@@ -31,13 +30,14 @@
 /* ================================ the tests =====================================================
  */
 
-static char scratch[64], self[512];
+#define WORKER EVOKE_BINARY_DIR "/tests/fake_worker"
+
+static char scratch[64];
 
 static int make_scratch(void **state) {
     (void)state;
     (void)snprintf(scratch, sizeof scratch, "/tmp/evoke-pool-XXXXXX");
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    return mkdtemp(scratch) == NULL || length <= 0;
+    return mkdtemp(scratch) == NULL;
 }
 
 static int remove_scratch(void **state) {
@@ -66,9 +66,7 @@ static const char *in_scratch(const char *name) {
 static const char *const tasks[] = {TASK};
 
 static tune_options options_for(const char *records_path, unsigned workers) {
-    static const char *argv[3];
-    argv[0] = self;
-    argv[1] = "worker";
+    static const char *const argv[] = {WORKER, NULL};
     return (tune_options){.tasks = tasks,
                           .task_count = 1,
                           .device = "vm:h200",
@@ -420,10 +418,7 @@ static void test_workers_that_keep_dying(void **state) {
 /* Through a shell, with counts: the same winner. */
 static void test_workers_by_command(void **state) {
     (void)state;
-    char one[1100], more[1100];
-    (void)snprintf(one, sizeof one, "exec '%s' worker", self);
-    (void)snprintf(more, sizeof more, "2:EVOKE_IGNORED=1 '%s' worker", self);
-    const char *const texts[] = {one, more};
+    static const char *const texts[] = {"exec '" WORKER "'", "2:EVOKE_IGNORED=1 '" WORKER "'"};
     tune_options o = options_for(in_scratch("commands"), 0);
     o.worker_argv = (const char *const[]){"/nosuch/evoke", NULL};
     o.worker_commands = texts;
@@ -589,9 +584,7 @@ static void test_seconds_end_the_search(void **state) {
     tune_report_free(&report);
 }
 
-int main(int argc, char **argv) {
-    if (argc > 1 && strcmp(argv[1], "worker") == 0)
-        return fake_worker_serve();
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_the_winner_is_minimal_and_does_not_cheat, find_unbroken),
         cmocka_unit_test_setup(test_what_cheats_is_not_minimised, clear_faults),
