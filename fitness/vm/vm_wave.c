@@ -9,7 +9,8 @@
  *
  * With a schedule seed, blocks start in the order of an affine map (i * step + start) mod total
  * with step coprime to total, which is a permutation, and warps are shuffled anew for each turn
- * (Fisher and Yates). Blocks of ranks may leave their turn behind any warp. Gate 6 compares the results of several seeds: different bits reveal a race.
+ * (Fisher and Yates). Blocks of ranks may leave their turn behind any warp. Gate 6 compares the
+ * results of several seeds: different bits reveal a race.
  *
  * Fuel bounds the thread instructions of a launch. A launch out of fuel traps as VM_TRAP_FUEL. If
  * no rank changed memory in the last half of the fuel, vm_livelock.c looks for a proof that the
@@ -106,10 +107,10 @@ static bool keeps_turn(const vm_state *s, const vm_block *b, uint64_t began, uin
     return b->instructions - began <= RANK_BLOCK_TURN && s->last_change >= executed;
 }
 
-/* Does the block leave its turn behind this warp, which began at `executed`? Ranks in the order of a
- * seed do so at random, where memory has changed: a flag that one warp sets before the other warps
- * have stored what the flag announces is read by a peer meanwhile. Without changes none does, so
- * that rotations that change nothing stay whole (vm_livelock.c). */
+/* Does the block leave its turn behind this warp, which began at `executed`? Ranks in the order of
+ * a seed do so at random, where memory has changed: a flag that one warp sets before the other
+ * warps have stored what the flag announces is read by a peer meanwhile. Without changes none does,
+ * so that rotations that change nothing stay whole (vm_livelock.c). */
 static bool leaves_turn(const vm_state *s, vm_block *b, uint64_t executed) {
     bool may = s->session->count > 1 && s->wave->seed && s->last_change >= executed;
     return may && ev_pcg_below(&b->rng, LEAVING_ODDS) == 0;

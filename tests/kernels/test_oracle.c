@@ -121,6 +121,22 @@ static real oneshot_reference(const task_inputs *in, const char *output, uint64_
     return sum;
 }
 
+/* A slice starts at the rank of its number, and each rank passes it on to the next. */
+static real ring_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t n = whole(in, "n"), ranks = whole(in, "ranks"), fours = (n + 3) / 4;
+    uint64_t slice = ((n + ranks - 1) / ranks + 3) / 4 * 4, rank = at / (4 * fours);
+    bool is_inbox = strcmp(output, "inbox") == 0;
+    uint64_t i = is_inbox ? at % (4 * fours) : at % n, from = i / slice;
+    real sum = 0;
+    if (strcmp(output, "flags") == 0)
+        return (real)(whole(in, "epoch") * 2 * (ranks - 1));
+    if (is_inbox && (i >= n || from == rank))
+        return (real)floats(in, "inbox")[at];
+    for (uint64_t k = 0; k < ranks && (!is_inbox || from != rank); k++, from = (from + 1) % ranks)
+        sum += (real)floats(in, "input")[from * n + i];
+    return sum;
+}
+
 static real pointwise_gate(const task_inputs *in, uint64_t b, uint64_t row) {
     uint64_t H = whole(in, "H"), at = b * 4 * H + row;
     real x = (real)floats(in, "Z")[at] + (real)floats(in, "R")[at] + (real)floats(in, "bias")[row];
@@ -246,6 +262,26 @@ static real sgd_reference(const task_inputs *in, const char *output, uint64_t at
     return output[0] == 'v' ? v : p - number(in, "rate") * v;
 }
 
+/* Decoupled decay: the parameter shrinks by rate * decay beside Adam's step. */
+static real fused_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t n = whole(in, "n"), ranks = whole(in, "ranks");
+    uint64_t shard = ((n + ranks - 1) / ranks + 3) / 4 * 4, i = at % shard;
+    if (strcmp(output, "flags") == 0)
+        return (real)(2 * whole(in, "epoch"));
+    if (strcmp(output, "stage") == 0) {
+        uint64_t from = at / shard % ranks, owner = at / shard / ranks;
+        bool is_sent = from != owner && owner * shard + i < n;
+        return (real)(is_sent ? floats(in, "gradient")[from * n + owner * shard + i]
+                              : floats(in, "stage")[at]);
+    }
+    if (strcmp(output, "parameter") != 0 && at >= n)
+        return (real)floats(in, output)[at];
+    real next = adam_reference(in, output, at);
+    if (strcmp(output, "parameter") == 0)
+        next -= number(in, "rate") * number(in, "decay") * (real)floats(in, "parameter")[at];
+    return next;
+}
+
 /* The corrections that the kernel gets are 1 - beta^step: checked here, as both sides above take
  * them as given. */
 static void check_corrections(const task_inputs *in) {
@@ -288,7 +324,7 @@ static void check_task(const char *name, reference *ref) {
         if (t->cases[i].use == TASK_TIME)
             continue;
         task_inputs in = task_inputs_make(t, &t->cases[i]);
-        if (strcmp(name, "ar_adam") == 0)
+        if (strcmp(name, "ar_adam") == 0 || strcmp(name, "ar_fused_adam") == 0)
             check_corrections(&in);
         for (size_t a = 0; a < t->argument_count; a++) {
             if (t->arguments[a].kind == TASK_OUT || t->arguments[a].kind == TASK_INOUT) {
@@ -351,7 +387,13 @@ static void test_ar_adam(void **state) {
     (void)state;
     check_task("ar_adam", adam_reference);
     check_task("ar_sgd_momentum", sgd_reference);
+}
+
+static void test_ranks(void **state) {
+    (void)state;
     check_task("ar_oneshot", oneshot_reference);
+    check_task("ar_ring", ring_reference);
+    check_task("ar_fused_adam", fused_reference);
 }
 
 /* Where the mask is off, the answer is exactly zero; where it is on, it is not. */
@@ -513,7 +555,8 @@ static void test_missing_arguments(void **state) {
         "bp_data_masked",  "bp_data_input_sparse", "bp_weight_sparse", "sd_lstm_fp",
         "sd_lstm_bp_data", "sd_lstm_bp_weight",    "lstm_gates_fp",    "lstm_gates_bp",
         "fft_conv2d",      "fft_conv2d_bp_data",   "ar_adam",          "ar_sgd_momentum",
-        "bc_fp",           "bc_bp_data",           "bc_bp_weight",     "ar_oneshot"};
+        "bc_fp",           "bc_bp_data",           "bc_bp_weight",     "ar_oneshot",
+        "ar_ring",         "ar_fused_adam"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};
@@ -542,6 +585,7 @@ int main(void) {
         cmocka_unit_test(test_fft_conv2d),
         cmocka_unit_test(test_block_circulant),
         cmocka_unit_test(test_ar_adam),
+        cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_mask_is_exact),
         cmocka_unit_test(test_scale_where_terms_cancel),
         cmocka_unit_test(test_missing_arguments),

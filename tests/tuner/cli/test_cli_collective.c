@@ -254,13 +254,13 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right),         cmocka_unit_test(test_not_applied),
-        cmocka_unit_test(test_profiled),      cmocka_unit_test(test_no_wait),
-        cmocka_unit_test(test_narrow_fence),  cmocka_unit_test(test_no_fence_behind),
-        cmocka_unit_test(test_own_first),     cmocka_unit_test(test_deadlock),
-        cmocka_unit_test(test_one_half),      cmocka_unit_test(test_outside),
-        cmocka_unit_test(test_no_barrier),    cmocka_unit_test(test_one_rank_idle),
-        cmocka_unit_test(test_tuned_twice),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_right),        cmocka_unit_test(test_not_applied),
+        cmocka_unit_test(test_profiled),     cmocka_unit_test(test_no_wait),
+        cmocka_unit_test(test_narrow_fence), cmocka_unit_test(test_no_fence_behind),
+        cmocka_unit_test(test_own_first),    cmocka_unit_test(test_deadlock),
+        cmocka_unit_test(test_one_half),     cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_no_barrier),   cmocka_unit_test(test_one_rank_idle),
+        cmocka_unit_test(test_tuned_twice),  cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);
 }
