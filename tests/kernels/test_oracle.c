@@ -13,6 +13,11 @@ static const float *floats(const task_inputs *in, const char *name) {
     return in->arguments[task_inputs_index(in, name)].data;
 }
 
+/* Of any float type. */
+static real element(const task_inputs *in, const char *name, uint64_t at) {
+    return (real)evoke_element(&in->arguments[task_inputs_index(in, name)], at);
+}
+
 static uint64_t whole(const task_inputs *in, const char *name) {
     return (uint64_t)in->arguments[task_inputs_index(in, name)].value;
 }
@@ -64,9 +69,9 @@ static real lstm_gate(const task_inputs *in, uint64_t b, uint64_t row) {
     const int *kept = in->arguments[task_inputs_index(in, "kept")].data;
     real sum = 0;
     for (uint64_t n = 0; n < k; n++)
-        sum += (real)floats(in, "X")[b * H + (uint64_t)kept[n]] *
-               (real)floats(in, "W")[row * H + (uint64_t)kept[n]];
-    sum = sum * number(in, "scale") + (real)floats(in, "G")[b * 4 * H + row];
+        sum += element(in, "X", b * H + (uint64_t)kept[n]) *
+               element(in, "W", row * H + (uint64_t)kept[n]);
+    sum = sum * number(in, "scale") + element(in, "G", b * 4 * H + row);
     return row / H == 2 ? tanhl(sum) : 1 / (1 + expl(-sum));
 }
 
@@ -75,7 +80,7 @@ static real lstm_reference(const task_inputs *in, const char *output, uint64_t a
     if (strcmp(output, "gates") == 0)
         return lstm_gate(in, at / (4 * H), at % (4 * H));
     uint64_t b = at / H, j = at % H;
-    real c = lstm_gate(in, b, H + j) * (real)floats(in, "C")[at] +
+    real c = lstm_gate(in, b, H + j) * element(in, "C", at) +
              lstm_gate(in, b, j) * lstm_gate(in, b, 2 * H + j);
     return strcmp(output, "C_out") == 0 ? c : lstm_gate(in, b, 3 * H + j) * tanhl(c);
 }
@@ -356,6 +361,7 @@ static void test_bp_weight_sparse(void **state) {
 static void test_sd_lstm_fp(void **state) {
     (void)state;
     check_task("sd_lstm_fp", lstm_reference);
+    check_task("sd_lstm_fp_f16", lstm_reference);
 }
 
 static void test_lstm_gradients(void **state) {
@@ -556,7 +562,7 @@ static void test_missing_arguments(void **state) {
         "sd_lstm_bp_data", "sd_lstm_bp_weight",    "lstm_gates_fp",    "lstm_gates_bp",
         "fft_conv2d",      "fft_conv2d_bp_data",   "ar_adam",          "ar_sgd_momentum",
         "bc_fp",           "bc_bp_data",           "bc_bp_weight",     "ar_oneshot",
-        "ar_ring",         "ar_fused_adam"};
+        "ar_ring",         "ar_fused_adam",        "sd_lstm_fp_f16"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};

@@ -18,9 +18,7 @@
 #define STEPS (PIECE / 4 / BLOCK)
 
 struct adam {
-    float rate, beta1, beta2, epsilon, decay;
-    float unbias1, unbias2; /* 1 / correction */
-    float share;            /* of one rank in the mean */
+    float rate, beta1, beta2, epsilon, decay, correction1, correction2;
 };
 
 /* What of a launch is the same for all pieces. */
@@ -86,12 +84,11 @@ static __device__ __forceinline__ void store4(float *p, int at, int end, const f
     }
 }
 
-static __device__ __forceinline__ float adam_step(const adam &a, float sum, float p, float &m,
+static __device__ __forceinline__ float adam_step(const adam &a, float g, float p, float &m,
                                                   float &v) {
-    float g = sum * a.share;
     m = a.beta1 * m + (1.0f - a.beta1) * g;
     v = a.beta2 * v + (1.0f - a.beta2) * g * g;
-    float step = m * a.unbias1 / (sqrtf(v * a.unbias2) + a.epsilon);
+    float step = (m / a.correction1) / (sqrtf(v / a.correction2) + a.epsilon);
     return p - a.rate * (step + a.decay * p);
 }
 
@@ -105,12 +102,13 @@ static __device__ __forceinline__ void add(float4 &sum, const float4 &t) {
 /* The rank's gradients of a piece, to the owners of the shards. RANKS is the number of ranks where
  * it is known when compiling, else 0. */
 template <int RANKS> static __device__ __forceinline__ void send(const launch &l, int piece) {
+    constexpr int UNROLL = RANKS ? RANKS : 1;
     const int count = RANKS ? RANKS : l.ranks;
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
         float4 g[RANKS ? RANKS : 1];
-#pragma unroll(RANKS ? RANKS : 1)
+#pragma unroll UNROLL
         for (int i = 1; i < count; i++) {
             int q = l.rank + i < count ? l.rank + i : l.rank + i - count;
             g[RANKS ? i : 0] =
@@ -129,6 +127,7 @@ template <int RANKS> static __device__ __forceinline__ void send(const launch &l
 /* One step of Adam on the rank's own piece, to all ranks. */
 template <int RANKS>
 static __device__ __forceinline__ void update(const launch &l, const adam &a, int piece) {
+    constexpr int UNROLL = RANKS ? RANKS : 1;
     const int count = RANKS ? RANKS : l.ranks;
     const int own = l.rank * l.shard, end = min(l.shard, l.n - own);
     float4 g[STEPS], p[STEPS], m[STEPS], v[STEPS];
@@ -146,16 +145,16 @@ static __device__ __forceinline__ void update(const launch &l, const adam &a, in
     for (int s = 0; s < STEPS; s++) {
         const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
         float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-#pragma unroll(RANKS ? RANKS : 1)
+#pragma unroll UNROLL
         for (int q = 0; q < count; q++)
             add(sum, q == l.rank ? g[s] : load4<false>(l.stage + q * l.shard, at, end));
-        p[s].x = adam_step(a, sum.x, p[s].x, m[s].x, v[s].x);
-        p[s].y = adam_step(a, sum.y, p[s].y, m[s].y, v[s].y);
-        p[s].z = adam_step(a, sum.z, p[s].z, m[s].z, v[s].z);
-        p[s].w = adam_step(a, sum.w, p[s].w, m[s].w, v[s].w);
+        p[s].x = adam_step(a, sum.x / count, p[s].x, m[s].x, v[s].x);
+        p[s].y = adam_step(a, sum.y / count, p[s].y, m[s].y, v[s].y);
+        p[s].z = adam_step(a, sum.z / count, p[s].z, m[s].z, v[s].z);
+        p[s].w = adam_step(a, sum.w / count, p[s].w, m[s].w, v[s].w);
         store4(l.m, at, end, m[s]);
         store4(l.v, at, end, v[s]);
-#pragma unroll(RANKS ? RANKS : 1)
+#pragma unroll UNROLL
         for (int i = 0; i < count; i++) {
             int q = l.rank + i < count ? l.rank + i : l.rank + i - count;
             store4(l.parameters[q] + own, at, end, p[s]);
@@ -186,8 +185,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 768 / BLOCK)
                   unsigned *const *__restrict__ all_flags, int n, int ranks, int rank,
                   unsigned epoch, float rate, float beta1, float beta2, float epsilon, float decay,
                   float correction1, float correction2) {
-    const adam a = {
-        rate, beta1, beta2, epsilon, decay, 1.0f / correction1, 1.0f / correction2, 1.0f / ranks};
+    const adam a = {rate, beta1, beta2, epsilon, decay, correction1, correction2};
     const int shard = ((n + ranks - 1) / ranks + 3) / 4 * 4;
     const launch l = {gradient, parameter, m, v,     parameters, stage, stages,
                       flags,    all_flags, n, ranks, rank,       shard, (shard + PIECE - 1) / PIECE,
