@@ -40,6 +40,11 @@ static inline double oracle_squares(const float *v, int64_t count) {
     return sum;
 }
 
+/* Elements of a rank's share of n: equal parts, rounded up to whole fours. */
+static inline uint64_t oracle_shard(uint64_t n, uint64_t ranks) {
+    return ((n + ranks - 1) / ranks + 3) / 4 * 4;
+}
+
 /* The argument with that name; NULL if the task file does not have it. */
 static inline const evoke_argument *oracle_argument(const evoke_oracle_call *call,
                                                     const char *name) {

@@ -9,7 +9,8 @@
  *
  * With a schedule seed, blocks start in the order of an affine map (i * step + start) mod total
  * with step coprime to total, which is a permutation, and warps are shuffled anew for each turn
- * (Fisher and Yates). Gate 6 compares the results of several seeds: different bits reveal a race.
+ * (Fisher and Yates). Blocks of ranks may leave their turn behind any warp. Gate 6 compares the
+ * results of several seeds: different bits reveal a race.
  *
  * Fuel bounds the thread instructions of a launch. A launch out of fuel traps as VM_TRAP_FUEL. If
  * no rank changed memory in the last half of the fuel, vm_livelock.c looks for a proof that the
@@ -25,6 +26,7 @@
 /* The same where several ranks run, which often wait for each other. */
 #define RANK_QUANTUM (1 << 11)
 #define RANK_BLOCK_TURN (1ull << 15)
+#define LEAVING_ODDS 4 /* one in so many (leaves_turn) */
 
 /* ---- fuel */
 
@@ -105,22 +107,33 @@ static bool keeps_turn(const vm_state *s, const vm_block *b, uint64_t began, uin
     return b->instructions - began <= RANK_BLOCK_TURN && s->last_change >= executed;
 }
 
+/* Does the block leave its turn behind this warp, which began at `executed`? Ranks in the order of
+ * a seed do so at random, where memory has changed: a flag that one warp sets before the other
+ * warps have stored what the flag announces is read by a peer meanwhile. Without changes none does,
+ * so that rotations that change nothing stay whole (vm_livelock.c). */
+static bool leaves_turn(const vm_state *s, vm_block *b, uint64_t executed) {
+    bool may = s->session->count > 1 && s->wave->seed && s->last_change >= executed;
+    return may && ev_pcg_below(&b->rng, LEAVING_ODDS) == 0;
+}
+
 /* One turn for each warp of the block that can run, again and again; false: trapped. Where all of
  * them only look for changes, it is others' turn to make some. */
 static bool run_block(vm_state *s, vm_block *b) {
     uint64_t began = b->instructions;
     for (;;) {
-        bool any = false, spins = true;
-        uint64_t executed = s->result->counters.thread_instructions;
+        bool any = false, spins = true, leaves = false;
+        const uint64_t *now = &s->result->counters.thread_instructions, executed = *now;
         shuffle(s->wave, b);
-        for (uint32_t i = 0; i < b->warp_count; i++) {
+        for (uint32_t i = 0; i < b->warp_count && !leaves; i++) {
             vm_warp *w = &b->warps[s->wave->order[i]];
+            uint64_t before = *now;
             if (!vm_warp_ready(w))
                 continue;
             any = true;
             if (!fuel_left(s, w) || !vm_warp_turn(w, budget_for(s)))
                 return false;
             spins &= w->spins;
+            leaves = leaves_turn(s, b, before);
         }
         if (!b->live_threads) {
             vm_block_end(s, b);
@@ -131,7 +144,7 @@ static bool run_block(vm_state *s, vm_block *b) {
             return false;
         }
         s->result->waits |= spins;
-        if (spins || !keeps_turn(s, b, began, executed))
+        if (spins || leaves || !keeps_turn(s, b, began, executed))
             return true;
     }
 }

@@ -316,6 +316,21 @@ EVOKE_FN int atomicXor(int *p, int v) {
 EVOKE_FN int atomicExch(int *p, int v) {
     return __nvvm_atom_xchg_gen_i(p, v);
 }
+EVOKE_FN unsigned int atomicSub(unsigned int *p, unsigned int v) {
+    return (unsigned int)__nvvm_atom_sub_gen_i((int *)p, (int)v);
+}
+EVOKE_FN unsigned int atomicAnd(unsigned int *p, unsigned int v) {
+    return (unsigned int)__nvvm_atom_and_gen_i((int *)p, (int)v);
+}
+EVOKE_FN unsigned int atomicOr(unsigned int *p, unsigned int v) {
+    return (unsigned int)__nvvm_atom_or_gen_i((int *)p, (int)v);
+}
+EVOKE_FN unsigned int atomicXor(unsigned int *p, unsigned int v) {
+    return (unsigned int)__nvvm_atom_xor_gen_i((int *)p, (int)v);
+}
+EVOKE_FN unsigned int atomicExch(unsigned int *p, unsigned int v) {
+    return (unsigned int)__nvvm_atom_xchg_gen_i((int *)p, (int)v);
+}
 EVOKE_FN int atomicCAS(int *p, int expected, int v) {
     return __nvvm_atom_cas_gen_i(p, expected, v);
 }

@@ -13,6 +13,11 @@ static const float *floats(const task_inputs *in, const char *name) {
     return in->arguments[task_inputs_index(in, name)].data;
 }
 
+/* Of any float type. */
+static real element(const task_inputs *in, const char *name, uint64_t at) {
+    return (real)evoke_element(&in->arguments[task_inputs_index(in, name)], at);
+}
+
 static uint64_t whole(const task_inputs *in, const char *name) {
     return (uint64_t)in->arguments[task_inputs_index(in, name)].value;
 }
@@ -64,9 +69,9 @@ static real lstm_gate(const task_inputs *in, uint64_t b, uint64_t row) {
     const int *kept = in->arguments[task_inputs_index(in, "kept")].data;
     real sum = 0;
     for (uint64_t n = 0; n < k; n++)
-        sum += (real)floats(in, "X")[b * H + (uint64_t)kept[n]] *
-               (real)floats(in, "W")[row * H + (uint64_t)kept[n]];
-    sum = sum * number(in, "scale") + (real)floats(in, "G")[b * 4 * H + row];
+        sum += element(in, "X", b * H + (uint64_t)kept[n]) *
+               element(in, "W", row * H + (uint64_t)kept[n]);
+    sum = sum * number(in, "scale") + element(in, "G", b * 4 * H + row);
     return row / H == 2 ? tanhl(sum) : 1 / (1 + expl(-sum));
 }
 
@@ -75,7 +80,7 @@ static real lstm_reference(const task_inputs *in, const char *output, uint64_t a
     if (strcmp(output, "gates") == 0)
         return lstm_gate(in, at / (4 * H), at % (4 * H));
     uint64_t b = at / H, j = at % H;
-    real c = lstm_gate(in, b, H + j) * (real)floats(in, "C")[at] +
+    real c = lstm_gate(in, b, H + j) * element(in, "C", at) +
              lstm_gate(in, b, j) * lstm_gate(in, b, 2 * H + j);
     return strcmp(output, "C_out") == 0 ? c : lstm_gate(in, b, 3 * H + j) * tanhl(c);
 }
@@ -118,6 +123,22 @@ static real oneshot_reference(const task_inputs *in, const char *output, uint64_
                                                  : floats(in, "stage")[at]);
     for (uint64_t rank = 0; rank < ranks; rank++)
         sum += (real)floats(in, "input")[rank * n + at % n];
+    return sum;
+}
+
+/* A slice starts at the rank of its number, and each rank passes it on to the next. */
+static real ring_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t n = whole(in, "n"), ranks = whole(in, "ranks"), fours = (n + 3) / 4;
+    uint64_t slice = ((n + ranks - 1) / ranks + 3) / 4 * 4, rank = at / (4 * fours);
+    bool is_inbox = strcmp(output, "inbox") == 0;
+    uint64_t i = is_inbox ? at % (4 * fours) : at % n, from = i / slice;
+    real sum = 0;
+    if (strcmp(output, "flags") == 0)
+        return (real)(whole(in, "epoch") * 2 * (ranks - 1));
+    if (is_inbox && (i >= n || from == rank))
+        return (real)floats(in, "inbox")[at];
+    for (uint64_t k = 0; k < ranks && (!is_inbox || from != rank); k++, from = (from + 1) % ranks)
+        sum += (real)floats(in, "input")[from * n + i];
     return sum;
 }
 
@@ -246,6 +267,26 @@ static real sgd_reference(const task_inputs *in, const char *output, uint64_t at
     return output[0] == 'v' ? v : p - number(in, "rate") * v;
 }
 
+/* Decoupled decay: the parameter shrinks by rate * decay beside Adam's step. */
+static real fused_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t n = whole(in, "n"), ranks = whole(in, "ranks");
+    uint64_t shard = ((n + ranks - 1) / ranks + 3) / 4 * 4, i = at % shard;
+    if (strcmp(output, "flags") == 0)
+        return (real)(2 * whole(in, "epoch"));
+    if (strcmp(output, "stage") == 0) {
+        uint64_t from = at / shard % ranks, owner = at / shard / ranks;
+        bool is_sent = from != owner && owner * shard + i < n;
+        return (real)(is_sent ? floats(in, "gradient")[from * n + owner * shard + i]
+                              : floats(in, "stage")[at]);
+    }
+    if (strcmp(output, "parameter") != 0 && at >= n)
+        return (real)floats(in, output)[at];
+    real next = adam_reference(in, output, at);
+    if (strcmp(output, "parameter") == 0)
+        next -= number(in, "rate") * number(in, "decay") * (real)floats(in, "parameter")[at];
+    return next;
+}
+
 /* The corrections that the kernel gets are 1 - beta^step: checked here, as both sides above take
  * them as given. */
 static void check_corrections(const task_inputs *in) {
@@ -288,7 +329,7 @@ static void check_task(const char *name, reference *ref) {
         if (t->cases[i].use == TASK_TIME)
             continue;
         task_inputs in = task_inputs_make(t, &t->cases[i]);
-        if (strcmp(name, "ar_adam") == 0)
+        if (strcmp(name, "ar_adam") == 0 || strcmp(name, "ar_fused_adam") == 0)
             check_corrections(&in);
         for (size_t a = 0; a < t->argument_count; a++) {
             if (t->arguments[a].kind == TASK_OUT || t->arguments[a].kind == TASK_INOUT) {
@@ -320,6 +361,7 @@ static void test_bp_weight_sparse(void **state) {
 static void test_sd_lstm_fp(void **state) {
     (void)state;
     check_task("sd_lstm_fp", lstm_reference);
+    check_task("sd_lstm_fp_f16", lstm_reference);
 }
 
 static void test_lstm_gradients(void **state) {
@@ -351,7 +393,13 @@ static void test_ar_adam(void **state) {
     (void)state;
     check_task("ar_adam", adam_reference);
     check_task("ar_sgd_momentum", sgd_reference);
+}
+
+static void test_ranks(void **state) {
+    (void)state;
     check_task("ar_oneshot", oneshot_reference);
+    check_task("ar_ring", ring_reference);
+    check_task("ar_fused_adam", fused_reference);
 }
 
 /* Where the mask is off, the answer is exactly zero; where it is on, it is not. */
@@ -513,7 +561,8 @@ static void test_missing_arguments(void **state) {
         "bp_data_masked",  "bp_data_input_sparse", "bp_weight_sparse", "sd_lstm_fp",
         "sd_lstm_bp_data", "sd_lstm_bp_weight",    "lstm_gates_fp",    "lstm_gates_bp",
         "fft_conv2d",      "fft_conv2d_bp_data",   "ar_adam",          "ar_sgd_momentum",
-        "bc_fp",           "bc_bp_data",           "bc_bp_weight",     "ar_oneshot"};
+        "bc_fp",           "bc_bp_data",           "bc_bp_weight",     "ar_oneshot",
+        "ar_ring",         "ar_fused_adam",        "sd_lstm_fp_f16"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};
@@ -542,6 +591,7 @@ int main(void) {
         cmocka_unit_test(test_fft_conv2d),
         cmocka_unit_test(test_block_circulant),
         cmocka_unit_test(test_ar_adam),
+        cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_mask_is_exact),
         cmocka_unit_test(test_scale_where_terms_cancel),
         cmocka_unit_test(test_missing_arguments),

@@ -195,6 +195,14 @@ static void test_outside(void **state) {
               "out-of-bounds", "buffer 'flags'");
 }
 
+/* Warp 0 tells the peers before warp 1 has stored its numbers: only an order in which a peer runs
+ * between the two shows that. */
+static void test_no_barrier(void **state) {
+    (void)state;
+    must_fail("    __syncthreads();\n    if (peer < ranks) {", "    if (peer < ranks) {",
+              "case c: race-global", "a read of what was written by warp 1");
+}
+
 /* A rank that keeps its sum to itself leaves elements unwritten. */
 static void test_one_rank_idle(void **state) {
     (void)state;
@@ -246,13 +254,13 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right),         cmocka_unit_test(test_not_applied),
-        cmocka_unit_test(test_profiled),      cmocka_unit_test(test_no_wait),
-        cmocka_unit_test(test_narrow_fence),  cmocka_unit_test(test_no_fence_behind),
-        cmocka_unit_test(test_own_first),     cmocka_unit_test(test_deadlock),
-        cmocka_unit_test(test_one_half),      cmocka_unit_test(test_outside),
-        cmocka_unit_test(test_one_rank_idle), cmocka_unit_test(test_tuned_twice),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_right),        cmocka_unit_test(test_not_applied),
+        cmocka_unit_test(test_profiled),     cmocka_unit_test(test_no_wait),
+        cmocka_unit_test(test_narrow_fence), cmocka_unit_test(test_no_fence_behind),
+        cmocka_unit_test(test_own_first),    cmocka_unit_test(test_deadlock),
+        cmocka_unit_test(test_one_half),     cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_no_barrier),   cmocka_unit_test(test_one_rank_idle),
+        cmocka_unit_test(test_tuned_twice),  cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);
 }
