@@ -73,9 +73,12 @@ static void launches_become_tasks_that_check(void **state) {
         {"square",
          {"\"entry\": \"square<int>\"", "\"grid\": \"7\"", "\"count\": \"n\"", "{\"n\": 1000}",
           "\"low\": 0, \"high\": 99"}},
-        /* Structs with fields of several types are buffers of whole numbers. */
+        /* Structs with fields of several types have the data of each field's range. */
         {"drift",
-         {"\"name\": \"particles\", \"kind\": \"inout\", \"type\": \"u32\", \"count\": \"4 * n\"",
+         {"\"name\": \"particles\", \"kind\": \"inout\", \"count\": \"n\", \"stride\": 16, "
+          "\"fields\": [\n"
+          "      {\"name\": \"x\", \"type\": \"f32\", \"offset\": 0, \"data\": {\"generator\": "
+          "\"uniform\", \"low\"",
           "\"particles\": {\"file\": \"data/launch2/particles.npy\"}", "\"value\": 0.25",
           "{\"n\": 1000, \"force_count\": 8}", "\"type\": \"f32\", \"count\": \"force_count\""}},
     };
@@ -385,7 +388,7 @@ static void launches_that_are_too_dear_are_no_cases(void **state) {
     ev_str cases = EV_STR_EMPTY;
     assert_non_null(c);
     assert_int_equal(cuda_text_read(source, strlen(source), &t, &err), EV_OK);
-    assert_int_equal(draft_read(t, "twice.cu", NULL, true, &d, &err), EV_OK);
+    assert_int_equal(draft_read(t, "twice.cu", NULL, &d, &err), EV_OK);
     c->launch = &launch;
     c->cost = UINT64_C(6200000000);
     assert_int_equal(draft_write_traced(&dt, cli_folder(), &cases, &err), EV_OK);
