@@ -200,7 +200,7 @@ static void a_case_has_data_of_its_own(void **state) {
     must_pass(CLI_RUN("corpus", cli_path("ones.json"), "c", "--out", cli_path("ones")));
     char *ones = cli_read("ones/b.id.npy");
     assert_int_equal(elements_of(ones)[0], 1);
-    assert_int_equal(elements_of(ones)[4 * 299], 1);
+    assert_int_equal(elements_of(ones)[(size_t)4 * 299], 1);
     free(ones);
 }
 

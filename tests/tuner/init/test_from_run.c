@@ -75,10 +75,7 @@ static void launches_become_tasks_that_check(void **state) {
           "\"low\": 0, \"high\": 99"}},
         /* Structs with fields of several types have the data of each field's range. */
         {"drift",
-         {"\"name\": \"particles\", \"kind\": \"inout\", \"count\": \"n\", \"stride\": 16, "
-          "\"fields\": [\n"
-          "      {\"name\": \"x\", \"type\": \"f32\", \"offset\": 0, \"data\": {\"generator\": "
-          "\"uniform\", \"low\"",
+         {"\"stride\": 16, \"fields\": [\n      {\"name\": \"x\", \"type\": \"f32\", \"offset\": 0",
           "\"particles\": {\"file\": \"data/launch2/particles.npy\"}", "\"value\": 0.25",
           "{\"n\": 1000, \"force_count\": 8}", "\"type\": \"f32\", \"count\": \"force_count\""}},
     };
