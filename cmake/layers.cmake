@@ -23,7 +23,7 @@ set(EVOKE_LAYERS
   "fitness/device:            base fitness/vm fitness/model"
   "fitness/device/cuda:       base base/cuda base/ptx fitness/model fitness/device"
   "fitness/device/calibrate:  base fitness/vm fitness/model fitness/device"
-  "fitness/device/standin:    base base/cuda base/ptx fitness/vm fitness/model fitness/device/cuda"
+  "fitness/device/standin:    base base/cuda base/ptx base/source fitness/vm fitness/model fitness/device/cuda"
   "fitness/gates:             base kernels fitness/vm fitness/device"
   "tuner/search:              base kernels ir fitness/gates"
   "tuner/worker:              base kernels ir fitness/device fitness/gates tuner/search"

@@ -24,8 +24,9 @@ typedef struct evoke_argument {
 } evoke_argument;
 
 typedef struct evoke_oracle_call {
-    const evoke_argument *arguments; /* behind those of the kernel: the task's symbols */
-    size_t argument_count;           /* with the symbols */
+    const evoke_argument *arguments; /* behind those of the kernel: the task's symbols, then
+                                        the fields of structs in buffers, by BUFFER.FIELD */
+    size_t argument_count;           /* all of them */
     const char *const *shape_names;  /* the case's shape */
     const double *shape_values;
     size_t shape_count;

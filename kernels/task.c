@@ -176,6 +176,10 @@ static own_data data_of(const task *t, const task_argument *argument, const task
     return (own_data){argument->generator, argument->file, argument->parameters};
 }
 
+bool task_member_is_filed(const task *t, const task_argument *member, const task_case *c) {
+    return member->owner != NULL && data_of(t, member->owner, c).file != NULL;
+}
+
 bool task_generator_is_constant(const corpus_generator *generator) {
     static const char *const names[] = {"zeros", "ones", "constant"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -191,7 +195,8 @@ bool task_argument_hides(const task *t, const task_argument *argument) {
     for (size_t i = 0; i < t->case_count; i++) {
         const task_case *c = &t->cases[i];
         bool is_small = c->split == CORPUS_SEARCH && c->use != TASK_TIME;
-        if (is_small && !task_generator_is_constant(data_of(t, argument, c).generator))
+        if (is_small && (task_member_is_filed(t, argument, c) ||
+                         !task_generator_is_constant(data_of(t, argument, c).generator)))
             return false;
     }
     return true;
@@ -228,7 +233,8 @@ static ev_status parameter_values(const corpus_generator *generator, const char 
 
 ev_status task_argument_data_of(const task *t, const task_argument *argument, const task_case *c,
                                 uint32_t fresh, corpus_request *out, ev_error *err) {
-    const own_data own = data_of(t, argument, c);
+    bool is_filed = task_member_is_filed(t, argument, c);
+    const own_data own = data_of(t, is_filed ? argument->owner : argument, c);
     assert(own.generator != NULL);
     corpus_request made = {
         .generator = own.generator,
@@ -237,6 +243,9 @@ ev_status task_argument_data_of(const task *t, const task_argument *argument, co
         .seed = corpus_seed(c->split, t->name, c->name, argument->name, fresh + c->inputs.fresh),
     };
     EV_TRY(task_argument_count_of(t, argument, c, &made.length, err));
+    *out = made;
+    if (is_filed) /* checked as that of the buffer */
+        return EV_OK;
     task_scope room;
     ev_status status = scope_of(t, c, NULL, &room, err);
     if (status == EV_OK)

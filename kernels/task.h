@@ -71,11 +71,18 @@ typedef struct task_argument {
     bool is_rank;         /* a scalar: the number of the rank */
     const char *peers_of; /* an input: the addresses of this argument at each rank; NULL: data */
     bool by_rank;         /* out, inout: right where it differs from rank to rank */
+    /* ---- of a buffer of structs */
+    size_t first_member, member_count; /* in the task's arguments; 0 members: another argument */
+    uint32_t struct_bytes;
+    /* ---- of a member of the structs in a buffer; `offset`: bytes from the begin of a struct */
+    const struct task_argument *owner; /* the buffer; NULL: no such member */
+    uint32_t numbers;                  /* in one struct */
+    uint32_t vector; /* so many of them are the x, y, z and w of one vector; 1: no vectors */
 } task_argument;
 
 /* Other data for one input in one case, such as zeros or subnormal numbers. */
 typedef struct task_data {
-    size_t argument; /* its index; of a symbol: argument_count + the symbol's */
+    size_t argument; /* its index in task.arguments, symbols and members included */
     const corpus_generator *generator;
     const corpus_recorded *file;
     const char *parameters[CORPUS_MAX_PARAMETERS]; /* as in task_argument */
@@ -180,12 +187,14 @@ typedef struct task {
     const char *path;               /* of the task.json */
     const char *folder;             /* that holds it; sources are relative to it */
     const char *json;               /* its text */
-    const task_argument *arguments; /* behind them in the same array: the symbols */
+    const task_argument *arguments; /* behind them in the same array: the symbols, the members */
     size_t argument_count;
     size_t parameter_count; /* of the kernel: fewer than arguments if there are structs */
     /* __constant__ and __device__ variables that the host fills before each launch, of kind IN */
     const task_argument *symbols;
     size_t symbol_count;
+    const task_argument *members; /* of the structs in buffers */
+    size_t member_count;
     const char *ranks; /* of one launch, an expression; NULL: the task has no ranks */
     bool says_alias;   /* "alias" is there */
     uint64_t aliased;  /* arguments of which callers may pass one buffer twice: a bit each */
@@ -226,6 +235,15 @@ const task_case *task_find_case(const task *t, const char *name);   /* NULL: non
 /* ---- a case made concrete -----------------------------------------------------------------------
  */
 
+/* Arguments, symbols and members together. */
+size_t task_all_count(const task *t);
+/* Whether a file of the whole buffer has the data of a member at a case. */
+bool task_member_is_filed(const task *t, const task_argument *member, const task_case *c);
+/* Bytes from the begin of a buffer of structs to an element of a member. */
+uint64_t task_member_place(const task_argument *member, uint64_t element);
+/* Appends the name of an element: "y[12]", or "bodies[12].position.y" of a member. */
+void task_element_name(const task_argument *a, uint64_t element, ev_str *out);
+
 /* The launch of a plain plan (a caller's bug if it is none: launch_plan_is_plain) at a case. The
  * plan is the start's own, or that of a variant of it; `macros` holds those that differ from their
  * defaults (names of the start). EV_BAD: an expression error, or a size that no GPU takes (names
@@ -259,7 +277,7 @@ bool task_argument_hides(const task *t, const task_argument *argument);
 /* If argument `index` hides, appends a warning with the cure, without a newline; false: not. */
 bool task_warning(const task *t, size_t index, ev_str *out);
 /* The generator and parameters of an input's elements at a case. `fresh` is added to the case's
- * own. */
+ * own. Of a member whose data a file of the buffer has: that file, with the member's type. */
 ev_status task_argument_data_of(const task *t, const task_argument *argument, const task_case *c,
                                 uint32_t fresh, corpus_request *out, ev_error *err) EV_CHECKED;
 /* The domain of an input at a case. */

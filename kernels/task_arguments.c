@@ -18,6 +18,13 @@ static const char *kind_at(size_t i) {
                             : OTHER_KINDS[i - TASK_SCALAR - 1];
 }
 
+ev_status task_read_type(task_loader *l, const char *word, const char *where, ev_type *out) {
+    size_t index = 0;
+    EV_TRY(task_find_name(l, "type", word, where, EV_TYPE_COUNT, type_at, &index));
+    *out = (ev_type)index;
+    return EV_OK;
+}
+
 /* The keys of an argument by its kind: required, allowed, or refused. */
 static ev_status check_argument_key(loader *l, const json_t *value, const char *where,
                                     const task_argument *a, const char *key, bool needed,
@@ -34,7 +41,7 @@ static ev_status check_argument_key(loader *l, const json_t *value, const char *
     return EV_OK;
 }
 
-static ev_status read_align(loader *l, const json_t *value, const char *where, task_argument *a) {
+ev_status task_read_align(loader *l, const json_t *value, const char *where, task_argument *a) {
     char at[TASK_MAX_WHERE];
     const json_t *given = json_object_get(value, "align");
     uint32_t element = (uint32_t)ev_type_bytes(a->type);
@@ -51,7 +58,7 @@ static ev_status read_align(loader *l, const json_t *value, const char *where, t
     return EV_OK;
 }
 
-static ev_status read_initial(loader *l, const json_t *value, const char *where, task_argument *a) {
+ev_status task_read_initial(loader *l, const json_t *value, const char *where, task_argument *a) {
     char at[TASK_MAX_WHERE];
     const char *word = ev_json_text(value, "initial", NULL);
     EV_TRY(check_argument_key(l, value, where, a, "initial", false, a->kind == TASK_INOUT));
@@ -70,7 +77,7 @@ static ev_status read_initial(loader *l, const json_t *value, const char *where,
                         a->generator->name);
 }
 
-static ev_status read_domain(loader *l, const json_t *value, const char *where, task_argument *a) {
+ev_status task_read_domain(loader *l, const json_t *value, const char *where, task_argument *a) {
     char at[TASK_MAX_WHERE];
     const json_t *given = json_object_get(value, "domain");
     task_domain *d = &a->domain;
@@ -117,9 +124,9 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     EV_TRY(check_argument_key(l, value, where, a, "by_rank", false,
                               a->kind == TASK_OUT || a->kind == TASK_INOUT));
     a->by_rank = json_is_true(json_object_get(value, "by_rank"));
-    EV_TRY(read_domain(l, value, where, a));
+    EV_TRY(task_read_domain(l, value, where, a));
     EV_TRY(read_pitch(l, value, where, a));
-    EV_TRY(read_align(l, value, where, a));
+    EV_TRY(task_read_align(l, value, where, a));
     a->value = scalar ? a->name : NULL;
     a->zero_where = task_keep(l, ev_json_text(value, "zero_where", NULL));
     char at[TASK_MAX_WHERE];
@@ -131,7 +138,7 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     if (made)
         EV_TRY(task_read_data(l, json_object_get(value, "data"), at, &a->generator, &a->file,
                               a->parameters));
-    return read_initial(l, value, where, a);
+    return task_read_initial(l, value, where, a);
 }
 
 /* Reads an argument that is no struct. */
@@ -141,6 +148,8 @@ static ev_status read_argument(loader *l, const json_t *value, const char *where
     size_t index = 0;
     if (task_ranks_has_kind(value))
         return task_ranks_read_argument(l, value, where, a);
+    if (task_members_has(value))
+        return task_members_read(l, value, where, a);
     EV_TRY(task_check_keys(l, value, where, &TASK_TABLE_ARGUMENT));
     a->name = task_keep(l, ev_json_text(value, "name", ""));
     a->doc = task_keep(l, ev_json_text(value, "doc", ""));
@@ -151,9 +160,7 @@ static ev_status read_argument(loader *l, const json_t *value, const char *where
                           &index));
     a->kind = (task_argument_kind)index;
     (void)snprintf(at, sizeof at, "%s.type", where);
-    EV_TRY(task_find_name(l, "type", ev_json_text(value, "type", ""), at, EV_TYPE_COUNT, type_at,
-                          &index));
-    a->type = (ev_type)index;
+    EV_TRY(task_read_type(l, ev_json_text(value, "type", ""), at, &a->type));
     return read_argument_values(l, value, where, a);
 }
 
@@ -279,7 +286,6 @@ static ev_status read_arguments(loader *l, task_argument *arguments) {
 
 static ev_status read_symbol(loader *l, const json_t *value, const char *where, task_argument *a) {
     char at[TASK_MAX_WHERE];
-    size_t index = 0;
     EV_TRY(task_check_keys(l, value, where, &TASK_TABLE_SYMBOL));
     a->kind = TASK_IN;
     a->name = task_keep(l, ev_json_text(value, "name", ""));
@@ -287,12 +293,10 @@ static ev_status read_symbol(loader *l, const json_t *value, const char *where, 
     (void)snprintf(at, sizeof at, "%s.name", where);
     EV_TRY(task_check_name(l, a->name, at));
     (void)snprintf(at, sizeof at, "%s.type", where);
-    EV_TRY(task_find_name(l, "type", ev_json_text(value, "type", ""), at, EV_TYPE_COUNT, type_at,
-                          &index));
-    a->type = (ev_type)index;
+    EV_TRY(task_read_type(l, ev_json_text(value, "type", ""), at, &a->type));
     (void)snprintf(at, sizeof at, "%s.count", where);
     EV_TRY(task_read_expression(l, json_object_get(value, "count"), at, &a->count));
-    EV_TRY(read_domain(l, value, where, a));
+    EV_TRY(task_read_domain(l, value, where, a));
     (void)snprintf(at, sizeof at, "%s.data", where);
     return task_read_data(l, json_object_get(value, "data"), at, &a->generator, &a->file,
                           a->parameters);
@@ -315,12 +319,14 @@ static ev_status read_symbols(loader *l, task_argument *arguments) {
 }
 
 ev_status task_read_inputs(loader *l) {
-    size_t count = TASK_MAX_ARGUMENTS + TASK_MAX_SYMBOLS;
+    size_t count = TASK_MAX_ARGUMENTS + TASK_MAX_SYMBOLS + TASK_MAX_MEMBERS;
     task_argument *arguments = EV_NEW_ARRAY(l->arena, task_argument, count);
-    if (arguments == NULL)
-        return ev_fail_memory(l->err, count * sizeof *arguments);
+    l->members = EV_NEW_ARRAY(l->arena, task_argument, TASK_MAX_MEMBERS);
+    if (arguments == NULL || l->members == NULL)
+        return ev_fail_memory(l->err, (count + TASK_MAX_MEMBERS) * sizeof *arguments);
     l->t->arguments = arguments;
     EV_TRY(read_arguments(l, arguments));
     EV_TRY(task_alias_read(l->t, l->doc, l->err));
-    return read_symbols(l, arguments);
+    EV_TRY(read_symbols(l, arguments));
+    return task_members_end(l, arguments, l->t->argument_count + l->t->symbol_count);
 }

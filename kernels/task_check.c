@@ -17,25 +17,35 @@ static ev_status place(const ev_json *doc, const char *where, ev_status status, 
     return ev_json_fail(doc, where, err, "%s", text);
 }
 
+/* The place of a buffer, symbol or member in the document, with one of its keys. */
+static void where_of(const task *t, size_t index, const char *key, char *out, size_t bytes) {
+    const task_argument *owner = t->arguments[index].owner;
+    bool is_symbol = owner == NULL && index >= t->argument_count;
+    if (owner != NULL)
+        (void)snprintf(out, bytes, "arguments[%zu].fields[%zu].%s", owner->parameter,
+                       index - owner->first_member, key);
+    else
+        (void)snprintf(out, bytes, "%s[%zu].%s", is_symbol ? "symbols" : "arguments",
+                       is_symbol ? index - t->argument_count : index, key);
+}
+
 static ev_status check_buffer(const task *t, const ev_json *doc, size_t index, size_t case_index,
                               uint64_t *bytes, ev_error *err) {
     const task_argument *argument = &t->arguments[index];
     const task_case *c = &t->cases[case_index];
-    bool is_symbol = index >= t->argument_count;
-    const char *list = is_symbol ? "symbols" : "arguments";
-    size_t place_in_list = is_symbol ? index - t->argument_count : index;
     char where[TASK_MAX_WHERE];
     uint64_t count = 0;
-    (void)snprintf(where, sizeof where, "%s[%zu].count", list, place_in_list);
+    where_of(t, index, "count", where, sizeof where);
     EV_TRY(place(doc, where, task_argument_count_of(t, argument, c, &count, err), err));
-    *bytes += count * ev_type_bytes(argument->type); /* both far below 2^60 */
+    if (argument->owner == NULL)
+        *bytes += count * ev_type_bytes(argument->type); /* both far below 2^60 */
     uint64_t row = 0, stride = 0;
-    (void)snprintf(where, sizeof where, "%s[%zu].pitch", list, place_in_list);
+    where_of(t, index, "pitch", where, sizeof where);
     EV_TRY(place(doc, where, task_argument_pitch_of(t, argument, c, &row, &stride, err), err));
     if (argument->kind == TASK_OUT)
         return EV_OK;
     corpus_request request;
-    (void)snprintf(where, sizeof where, "%s[%zu].data", list, place_in_list);
+    where_of(t, index, "data", where, sizeof where);
     for (size_t i = 0; i < c->data_count; i++) {
         if (c->data[i].argument == index)
             (void)snprintf(where, sizeof where, "cases[%zu].data", case_index);
@@ -71,14 +81,12 @@ static ev_status check_zero_where(const task *t, const ev_json *doc, size_t inde
 static ev_status check_domain(const task *t, const ev_json *doc, size_t index, const task_case *c,
                               ev_error *err) {
     const task_argument *argument = &t->arguments[index];
-    bool is_symbol = index >= t->argument_count;
     char where[TASK_MAX_WHERE];
     task_range range;
     expr_value value;
     if (!argument->domain.is_given)
         return EV_OK;
-    (void)snprintf(where, sizeof where, "%s[%zu].domain", is_symbol ? "symbols" : "arguments",
-                   is_symbol ? index - t->argument_count : index);
+    where_of(t, index, "domain", where, sizeof where);
     EV_TRY(place(doc, where, task_range_of(t, argument, c, &range, err), err));
     if (argument->kind != TASK_SCALAR)
         return EV_OK;
@@ -95,7 +103,7 @@ static ev_status check_case(const task *t, const ev_json *doc, size_t index, ev_
     const task_case *c = &t->cases[index];
     char where[TASK_MAX_WHERE];
     uint64_t bytes = 0;
-    for (size_t i = 0; i < t->argument_count + t->symbol_count; i++) {
+    for (size_t i = 0; i < task_all_count(t); i++) {
         const task_argument *argument = &t->arguments[i];
         if (argument->kind == TASK_SCALAR) {
             expr_value value;
@@ -251,6 +259,7 @@ static ev_status check_outputs(const task *t, const ev_json *doc, ev_error *err)
 ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) {
     EV_TRY(check_outputs(t, doc, err));
     EV_TRY(task_ranks_check(t, doc, err));
+    EV_TRY(task_members_check(t, doc, err));
     EV_TRY(check_baseline(t, doc, err));
     EV_TRY(check_uses(t, doc, err));
     EV_TRY(check_macro_names(t, doc, err));

@@ -262,7 +262,7 @@ bool task_scalar_is_free(const task *t, const task_argument *scalar) {
     if (scalar->is_rank || expr_check(scalar->value, &own, &constant, &ignored) != EV_OK ||
         mentions(t->tolerance.depth, name))
         return false;
-    for (size_t i = 0; i < t->argument_count + t->symbol_count; i++) {
+    for (size_t i = 0; i < task_all_count(t); i++) {
         if (&t->arguments[i] != scalar && input_mentions(&t->arguments[i], name))
             return false;
     }

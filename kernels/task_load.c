@@ -400,18 +400,18 @@ static ev_status read_shape(loader *l, const json_t *value, const char *where, t
 }
 
 static ev_status find_input(loader *l, const char *name, const char *where, size_t *out) {
-    for (size_t i = 0; i < l->t->argument_count + l->t->symbol_count; i++) {
+    for (size_t i = 0; i < task_all_count(l->t); i++) {
         const task_argument *a = &l->t->arguments[i];
         if (task_argument_has_data(a) && strcmp(a->name, name) == 0) {
             *out = i;
             return EV_OK;
         }
     }
-    return ev_json_fail(
-        l->doc, where, l->err,
-        "\"%s\" is no input of the task; name a symbol, or an argument of kind in or "
-        "inout",
-        name);
+    return ev_json_fail(l->doc, where, l->err,
+                        "\"%s\" is no input of the task; name a symbol, an argument of kind in or "
+                        "inout, or a field "
+                        "of such a buffer as BUFFER.FIELD",
+                        name);
 }
 
 static ev_status read_case_data(loader *l, const json_t *object, const char *where, task_case *c) {
@@ -566,7 +566,7 @@ static ev_status read_head(loader *l, const char *path) {
 }
 
 ev_status task_read_all(task_box *box, const char *path, const ev_json *doc, ev_error *err) {
-    loader l = {doc, box->arena, &box->public, err};
+    loader l = {.doc = doc, .arena = box->arena, .t = &box->public, .err = err};
     EV_TRY(read_head(&l, path));
     EV_TRY(task_ranks_read(&l));
     EV_TRY(task_read_inputs(&l));

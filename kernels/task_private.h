@@ -9,6 +9,7 @@
 #define TASK_MAX_ARGUMENTS 48
 #define TASK_MAX_STRUCT 4096 /* bytes of a struct, which all parameters of a kernel may have */
 #define TASK_MAX_SYMBOLS 16
+#define TASK_MAX_MEMBERS 128
 #define TASK_MAX_FILES 64 /* of data */
 #define TASK_MAX_SHAPE 32
 #define TASK_MAX_MACROS 16
@@ -30,6 +31,8 @@ typedef struct task_loader {
     const ev_json *doc;
     ev_arena *arena; /* the task's */
     task *t;
+    task_argument *members; /* those that were read, of all buffers of structs */
+    size_t member_count;
     ev_error *err;
 } task_loader;
 
@@ -56,6 +59,23 @@ ev_status task_read_expression(task_loader *l, const json_t *value, const char *
                                const char **out) EV_CHECKED;
 /* Reads "ranks"; before the arguments (task_ranks.c). */
 ev_status task_ranks_read(task_loader *l) EV_CHECKED;
+/* Parts of an argument (task_arguments.c). */
+ev_status task_read_align(task_loader *l, const json_t *value, const char *where,
+                          task_argument *a) EV_CHECKED;
+ev_status task_read_domain(task_loader *l, const json_t *value, const char *where,
+                           task_argument *a) EV_CHECKED;
+ev_status task_read_initial(task_loader *l, const json_t *value, const char *where,
+                            task_argument *a) EV_CHECKED;
+ev_status task_read_type(task_loader *l, const char *word, const char *where,
+                         ev_type *out) EV_CHECKED;
+/* Whether an argument is a buffer of structs, and reads one; its members go to l->members
+ * (task_members.c). */
+bool task_members_has(const json_t *value);
+ev_status task_members_read(task_loader *l, const json_t *value, const char *where,
+                            task_argument *a) EV_CHECKED;
+/* Puts the members that were read at all[first] and on. */
+ev_status task_members_end(task_loader *l, task_argument *all, size_t first) EV_CHECKED;
+ev_status task_members_check(const task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
 /* Whether an argument is of kind rank or peers, and reads one. */
 bool task_ranks_has_kind(const json_t *value);
 ev_status task_ranks_read_argument(task_loader *l, const json_t *value, const char *where,
@@ -120,6 +140,7 @@ struct task_table {
 
 extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_STRUCT, TASK_TABLE_SYMBOL,
     TASK_TABLE_START, TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_INPUTS, TASK_TABLE_TOLERANCE,
-    TASK_TABLE_DOMAIN, TASK_TABLE_PITCH, TASK_TABLE_WORK, TASK_TABLE_RANK, TASK_TABLE_PEERS;
+    TASK_TABLE_BUFFER, TASK_TABLE_MEMBER, TASK_TABLE_DOMAIN, TASK_TABLE_PITCH, TASK_TABLE_WORK,
+    TASK_TABLE_RANK, TASK_TABLE_PEERS;
 
 #endif

@@ -79,6 +79,38 @@ static const ev_json_key STRUCT_KEYS[] = {
      "size of the struct; when absent, the end of the last field, rounded up as C does"},
 };
 
+static const ev_json_key BUFFER_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "its name"},
+    {"kind", EV_JSON_STRING, true, "in, out or inout"},
+    {"doc", EV_JSON_STRING, false, "what it is"},
+    {"count", EV_JSON_ANY, true, "number of structs, an expression"},
+    {"fields", EV_JSON_ARRAY, true, "the members of a struct, in their order (see below)"},
+    {"stride", EV_JSON_INTEGER, false,
+     "bytes from a struct to the next; when absent, the end of the last field, rounded up as C "
+     "does"},
+    {"data", EV_JSON_OBJECT, false,
+     "in and inout: {\"file\": PATH}, all bytes of the structs; when absent, each field has data "
+     "of its own, and the bytes between the fields are zero"},
+    {"align", EV_JSON_INTEGER, false, "as of another buffer"},
+    {"offset", EV_JSON_INTEGER, false, "of a buffer whose address a struct has, as above"},
+};
+
+static const ev_json_key MEMBER_KEYS[] = {
+    {"name", EV_JSON_STRING, true,
+     "its name in a struct, such as \"mass\", \"box.low\" or \"corner[2].id\"; oracles and "
+     "cases[].data know it as BUFFER.FIELD"},
+    {"type", EV_JSON_STRING, true,
+     "type of its numbers, as of an argument; with x2, x3 or x4 behind it (f32x4) a vector"},
+    {"doc", EV_JSON_STRING, false, "what it is"},
+    {"count", EV_JSON_INTEGER, false, "of an array: its numbers or vectors; 1"},
+    {"offset", EV_JSON_INTEGER, false,
+     "bytes from the struct's begin, at or behind the end of the field before; when absent, as C "
+     "places it"},
+    {"data", EV_JSON_OBJECT, false, "in and inout: the generator of its numbers"},
+    {"initial", EV_JSON_STRING, false, "inout: as of another argument"},
+    {"domain", EV_JSON_OBJECT, false, "in and inout: as of another argument"},
+};
+
 static const ev_json_key PITCH_KEYS[] = {
     {"row", EV_JSON_ANY, true, "elements of a row, an expression"},
     {"stride", EV_JSON_ANY, true,
@@ -228,6 +260,11 @@ TABLE(TASK, "The task", "The document is one object.");
 TABLE(ARGUMENT, "arguments[]", "");
 TABLE(STRUCT, "arguments[] of kind struct",
       "A struct that the kernel takes by value. Its fields are arguments of their own.");
+TABLE(BUFFER, "arguments[] with structs in a buffer",
+      "A buffer whose elements are structs with members of several types.");
+TABLE(MEMBER, "arguments[].fields[] of a buffer",
+      "A member of the structs in a buffer. Numbers of a float type are compared by the tolerance, "
+      "each field by itself; whole numbers exactly. Bytes between the fields are not compared.");
 TABLE(RANK, "arguments[] of kind rank",
       "Of a task with ranks: a scalar with the number of the rank, from 0.");
 TABLE(PEERS, "arguments[] of kind peers",
@@ -305,10 +342,10 @@ static void print_shapes(ev_str *out) {
 
 void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
-        &TASK_TABLE_TASK,      &TASK_TABLE_ARGUMENT, &TASK_TABLE_STRUCT, &TASK_TABLE_RANK,
-        &TASK_TABLE_PEERS,     &TASK_TABLE_DOMAIN,   &TASK_TABLE_PITCH,  &TASK_TABLE_SYMBOL,
-        &TASK_TABLE_START,     &TASK_TABLE_MACRO,    &TASK_TABLE_CASE,   &TASK_TABLE_INPUTS,
-        &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
+        &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT, &TASK_TABLE_STRUCT,    &TASK_TABLE_BUFFER,
+        &TASK_TABLE_MEMBER, &TASK_TABLE_RANK,     &TASK_TABLE_PEERS,     &TASK_TABLE_DOMAIN,
+        &TASK_TABLE_PITCH,  &TASK_TABLE_SYMBOL,   &TASK_TABLE_START,     &TASK_TABLE_MACRO,
+        &TASK_TABLE_CASE,   &TASK_TABLE_INPUTS,   &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

@@ -30,7 +30,7 @@ static ev_status ask(fitness *f, fit_case *c, const fit_output *o, uint64_t firs
                      double *want, double *scale, ev_error *err) {
     assert(f->t->oracle != NULL);
     evoke_oracle_call call = {.arguments = c->oracle_arguments,
-                              .argument_count = f->t->argument_count + f->t->symbol_count,
+                              .argument_count = task_all_count(f->t),
                               .shape_names = c->shape_names,
                               .shape_values = c->shape_values,
                               .shape_count = c->at->shape_count,
@@ -173,26 +173,6 @@ void fit_seen_free(fit_case *c) {
 
 /* ---- outputs ---- */
 
-/* Gives the contents of an output in *got. They are in the device's own memory, or in a copy
- * *owned, which the caller frees. */
-static ev_status read_output(fitness *f, const fit_argument *a, const void **got, void **owned,
-                             ev_error *err) {
-    *owned = NULL;
-    *got = device_host(f->d, a->buffer);
-    if (*got != NULL)
-        return EV_OK;
-    void *copy = malloc(a->bytes > 0 ? a->bytes : 1);
-    if (copy == NULL)
-        return ev_fail_memory(err, a->bytes);
-    ev_status status = device_read(f->d, a->buffer, 0, copy, a->bytes, err);
-    if (status != EV_OK) {
-        free(copy);
-        return status;
-    }
-    *got = *owned = copy;
-    return EV_OK;
-}
-
 /* Whether the device knows which elements were written; one without shadow memory shows that by
  * their contents. */
 static bool has_shadow(const fitness *f, const fit_argument *a) {
@@ -210,7 +190,7 @@ static ev_status mark_inout(fitness *f, const fit_argument *a, uint8_t *written,
     const char *got = NULL;
     void *owned = NULL;
     bool shadow = has_shadow(f, a);
-    EV_TRY(read_output(f, a, (const void **)&got, &owned, err));
+    EV_TRY(fit_elements_read(f, a, (const void **)&got, &owned, err));
     for (uint64_t i = 0; i < a->count; i++) {
         bool is_same = memcmp(got + i * size, (const char *)a->before + i * size, size) == 0;
         if (!is_padding(a, i) || !shadow)
@@ -229,8 +209,7 @@ static ev_status read_written(fitness *f, const fit_argument *a, uint8_t **out, 
     if (written == NULL)
         return ev_fail_memory(err, a->count);
     uint64_t count = 0;
-    ev_status status = device_written(f->d, a->buffer, ev_type_bytes(a->what->type), 0, a->count,
-                                      written, &count, err);
+    ev_status status = fit_elements_written(f, a, 0, a->count, written, &count, err);
     if (status == EV_OK && a->what->kind == TASK_INOUT)
         status = mark_inout(f, a, written, err);
     else if (status != EV_OK || count == a->count) {
@@ -275,7 +254,7 @@ static ev_status left_read(fitness *f, const fit_case *c, left_behind *left, ev_
         return ev_fail_memory(err, count * sizeof *left->got);
     for (size_t i = 0; i < c->output_count; i++) {
         const fit_argument *a = &c->arguments[c->outputs[i].argument];
-        EV_TRY(read_output(f, a, &left->got[i], &left->owned[i], err));
+        EV_TRY(fit_elements_read(f, a, &left->got[i], &left->owned[i], err));
         EV_TRY(read_written(f, a, &left->written[i], err));
         left->whole = left->whole && left->written[i] == NULL;
     }
@@ -351,8 +330,13 @@ static void find_worst_of(const fit_case *c, size_t output, const left_behind *l
         double distance = is_written ? distance_of(o, limits, got, wanted[i], i) : (double)INFINITY;
         if (distance > *most) {
             *most = distance;
-            *out = (fitness_element){a->what->name, i, got, wanted[i], is_written, 0, 0};
+            *out = (fitness_element){.output = a->what->name,
+                                     .index = i,
+                                     .got = got,
+                                     .want = wanted[i],
+                                     .is_written = is_written};
             fit_ranks_place(c, a->count, out);
+            fit_name_element(a, out);
         }
     }
 }
@@ -390,7 +374,7 @@ ev_status fit_keep_outputs(fitness *f, fit_case *c, ev_error *err) {
         void *owned = NULL;
         if (o->want == NULL)
             EV_TRY(room_for_answers(o, a->count, err));
-        EV_TRY(read_output(f, a, &got, &owned, err));
+        EV_TRY(fit_elements_read(f, a, &got, &owned, err));
         for (uint64_t e = 0; e < a->count; e++)
             o->want[e] = ev_type_get(a->what->type, got, e);
         ev_status status = keep_exact(o, a, got, err);
@@ -414,7 +398,7 @@ static ev_status answer_varied(fitness *f, fit_case *c, fit_output *o, bool by_s
         o->varied = calloc(a->count + 1, sizeof *o->varied);
     if (o->varied == NULL)
         return ev_fail_memory(err, (a->count + 1) * sizeof *o->varied);
-    EV_TRY(read_output(f, a, &got, &owned, err));
+    EV_TRY(fit_elements_read(f, a, &got, &owned, err));
     for (uint64_t e = 0; e < a->count; e++) {
         double own = ev_type_get(a->what->type, got, e);
         bool is_answered = has_oracle && isfinite(own) && isfinite(o->want[e]);
@@ -438,7 +422,7 @@ ev_status fit_hash_outputs(fitness *f, const fit_case *c, ev_sha256 *out, ev_err
         const fit_argument *a = &c->arguments[c->outputs[i].argument];
         const void *got = NULL;
         void *owned = NULL;
-        ev_status status = read_output(f, a, &got, &owned, err);
+        ev_status status = fit_elements_read(f, a, &got, &owned, err);
         if (status != EV_OK) {
             ev_str_free(&all);
             return status;
@@ -531,8 +515,7 @@ static ev_status list_range(fitness *f, const fit_argument *a, uint64_t first, u
     uint8_t written[256];
     for (uint64_t at = first; at < end; at += sizeof written) {
         uint64_t count = end - at < sizeof written ? end - at : sizeof written, many = 0;
-        EV_TRY(device_written(f->d, a->buffer, ev_type_bytes(a->what->type), at, count, written,
-                              &many, err));
+        EV_TRY(fit_elements_written(f, a, at, count, written, &many, err));
         for (uint64_t i = 0; many > 0 && i < count; i++) {
             if (written[i])
                 EV_TRY(list_add(list, at + i, err));
@@ -545,16 +528,17 @@ static ev_status list_range(fitness *f, const fit_argument *a, uint64_t first, u
  * crosses two sectors is listed once. */
 static ev_status list_written(fitness *f, const fit_argument *a, const uint64_t *sectors,
                               size_t count, element_list *list, ev_error *err) {
-    uint64_t base = device_address(f->d, a->buffer), size = ev_type_bytes(a->what->type);
+    uint64_t base = device_address(f->d, a->buffer);
+    uint64_t bytes = a->owner != NULL ? a->owner->bytes : a->bytes;
     uint64_t done = 0; /* elements below are listed */
     for (size_t i = 0; i < count;) {
         uint64_t begin = sectors[i] * 32, end = begin + 32;
         for (i++; i < count && sectors[i] * 32 <= end; i++)
             end = sectors[i] * 32 + 32;
-        if (end <= base || begin >= base + a->bytes)
+        if (end <= base || begin >= base + bytes)
             continue;
-        uint64_t first = begin > base ? (begin - base) / size : 0;
-        uint64_t last = (end - base + size - 1) / size;
+        uint64_t first = 0, last = 0;
+        fit_elements_in(a, begin > base ? begin - base : 0, end - base, &first, &last);
         first = first < done ? done : first;
         last = last > a->count ? a->count : last;
         if (last > first)
@@ -569,13 +553,12 @@ static ev_status list_written(fitness *f, const fit_argument *a, const uint64_t 
 static ev_status compare_element(fitness *f, fit_case *c, fit_output *o, uint64_t element,
                                  bool is_written, accuracy_check *check, ev_error *err) {
     const fit_argument *a = &c->arguments[o->argument];
-    size_t size = ev_type_bytes(a->what->type);
     double want = 0, scale = 0;
     uint64_t got = 0;
     if (is_padding(a, element))
         return EV_OK;
     EV_TRY(answer_at(f, c, o, element, &want, &scale, err));
-    EV_TRY(device_read(f->d, a->buffer, element * size, &got, size, err));
+    EV_TRY(fit_element_read(f, a, element, &got, err));
     uint8_t must_zero = zero_at(o, element), written = is_written;
     accuracy_part part = {.type = a->what->type,
                           .got = &got,

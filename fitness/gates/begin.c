@@ -21,7 +21,7 @@
 #define SCALE_MOST 1e4
 
 static bool has_hidden(const task *t) {
-    for (size_t i = 0; i < t->argument_count; i++) {
+    for (size_t i = 0; i < task_all_count(t); i++) {
         if (task_argument_hides(t, &t->arguments[i]))
             return true;
     }

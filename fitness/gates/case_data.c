@@ -19,12 +19,16 @@ bool fit_case_is_full(const fit_case *c) {
     return c->at->use != TASK_TIME;
 }
 
+/* The members of structs are the outputs, not their buffer. */
 static bool is_output(const fit_argument *a) {
-    return a->what->kind == TASK_OUT || a->what->kind == TASK_INOUT;
+    return a->what->member_count == 0 && (a->what->kind == TASK_OUT || a->what->kind == TASK_INOUT);
 }
 
-/* Arguments and symbols. */
 static size_t count_all(const fitness *f) {
+    return task_all_count(f->t);
+}
+
+static size_t symbols_end(const fitness *f) {
     return f->t->argument_count + f->t->symbol_count;
 }
 
@@ -38,7 +42,10 @@ static ev_status measure_buffer(const fitness *f, fit_case *c, fit_argument *a, 
     a->bytes = a->count * ev_type_bytes(a->what->type);
     EV_TRY(task_argument_pitch_of(f->t, a->what, c->at, &a->row, &a->stride, err));
     c->output_count += is_output(a) ? 1 : 0;
-    return a->what->kind == TASK_OUT ? EV_OK : task_range_of(f->t, a->what, c->at, &a->range, err);
+    a->owner = a->what->owner != NULL ? &c->arguments[a->what->owner - f->t->arguments] : NULL;
+    return a->what->kind == TASK_OUT || a->what->member_count > 0
+               ? EV_OK
+               : task_range_of(f->t, a->what, c->at, &a->range, err);
 }
 
 static ev_status measure_scalar(const fitness *f, const fit_case *c, fit_argument *a,
@@ -66,9 +73,9 @@ static ev_status measure(const fitness *f, fit_case *c, ev_error *err) {
         }
         EV_TRY(measure_scalar(f, c, a, err));
     }
-    for (size_t i = 0; i < f->t->symbol_count; i++) {
-        fit_argument *a = &c->arguments[f->t->argument_count + i];
-        a->what = &f->t->symbols[i];
+    for (size_t i = f->t->argument_count; i < count_all(f); i++) {
+        fit_argument *a = &c->arguments[i];
+        a->what = &f->t->arguments[i];
         EV_TRY(measure_buffer(f, c, a, err));
     }
     return EV_OK;
@@ -79,11 +86,11 @@ static void need_of(const fitness *f, const fit_case *c, double *on_device, doub
     *on_device = *on_host = 0;
     for (size_t i = 0; i < count_all(f); i++) {
         const fit_argument *a = &c->arguments[i];
-        *on_device += (double)a->bytes;
+        *on_device += a->owner == NULL ? (double)a->bytes : 0;
         *on_host += (double)a->bytes * SHADOW_FACTOR;
         if (a->what->kind == TASK_INOUT)
             *on_host += (double)a->bytes;
-        if (is_output(a) && fit_case_is_full(c))
+        if (is_output(a) && fit_case_is_full(c)) /* answers and their scales */
             *on_host += (double)a->count * 2 * sizeof(double);
     }
 }
@@ -134,6 +141,20 @@ static ev_status make_elements(const fitness *f, const fit_case *c, const fit_ar
                                      c->at->name, a->what->name);
 }
 
+ev_status fit_make_contents(fitness *f, fit_case *c, fit_argument *a, ev_error *err) {
+    corpus_request request;
+    bool begins = false;
+    EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
+    EV_TRY(fit_begin_request(f, c, a, &request, &begins, err));
+    if (begins || !task_member_is_filed(f->t, a->what, c->at))
+        EV_TRY(make_elements(f, c, a, &request, err));
+    else
+        fit_members_gather(a, a->owner->before, a->before);
+    if (!begins) /* else the baseline tells whether the contents are legal */
+        EV_TRY(task_range_check(f->t, a->what, c->at, &a->range, a->before, a->count, err));
+    return fit_vary_buffer(c, a, a->before, err);
+}
+
 static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *err) {
     a->before = a->what->kind == TASK_IN && !a->is_shared ? device_host(f->d, a->buffer) : NULL;
     if (a->before == NULL) {
@@ -142,14 +163,8 @@ static ev_status fill_input(fitness *f, fit_case *c, fit_argument *a, ev_error *
         if (a->before == NULL)
             return ev_fail_memory(err, a->bytes);
     }
-    corpus_request request;
-    bool begins = false;
-    EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
-    EV_TRY(fit_begin_request(f, c, a, &request, &begins, err));
-    EV_TRY(make_elements(f, c, a, &request, err));
-    if (!begins) /* else the baseline tells whether the contents are legal */
-        EV_TRY(task_range_check(f->t, a->what, c->at, &a->range, a->before, a->count, err));
-    EV_TRY(fit_vary_buffer(c, a, a->before, err));
+    EV_TRY(fit_make_contents(f, c, a, err));
+    EV_TRY(fit_members_fill(f, c, a, err));
     return a->owns_before ? device_write(f->d, a->buffer, 0, a->before, a->bytes, err) : EV_OK;
 }
 
@@ -187,17 +202,13 @@ static ev_status make_buffer(fitness *f, const fit_case *c, fit_argument *a, ev_
 
 /* Keeps the contents of the symbols on the host; each launch gets them (fit_case_fill). */
 static ev_status make_symbols(fitness *f, fit_case *c, ev_error *err) {
-    for (size_t i = f->t->argument_count; i < count_all(f); i++) {
+    for (size_t i = f->t->argument_count; i < symbols_end(f); i++) {
         fit_argument *a = &c->arguments[i];
-        corpus_request request;
         a->before = malloc(a->bytes > 0 ? a->bytes : 1);
         a->owns_before = true;
         if (a->before == NULL)
             return ev_fail_memory(err, a->bytes);
-        EV_TRY(task_argument_data_of(f->t, a->what, c->at, c->inputs.fresh, &request, err));
-        EV_TRY(make_elements(f, c, a, &request, err));
-        EV_TRY(task_range_check(f->t, a->what, c->at, &a->range, a->before, a->count, err));
-        EV_TRY(fit_vary_buffer(c, a, a->before, err));
+        EV_TRY(fit_make_contents(f, c, a, err));
     }
     return EV_OK;
 }
@@ -219,6 +230,7 @@ static ev_status make_buffers(fitness *f, fit_case *c, ev_error *err) {
         other->buffer = shared->buffer;
         other->before = shared->before; /* what an inout buffer begins with, too */
     }
+    EV_TRY(fit_members_place(f, c, other, err));
     return fit_ranks_fill(f, c, err);
 }
 
@@ -257,7 +269,7 @@ static ev_status list_outputs(const fitness *f, fit_case *c, ev_error *err) {
     if (c->outputs == NULL)
         return ev_fail_memory(err, c->output_count * sizeof *c->outputs);
     size_t n = 0;
-    for (size_t i = 0; i < f->t->argument_count; i++) {
+    for (size_t i = 0; i < count_all(f); i++) {
         const fit_argument *a = &c->arguments[i];
         if (!is_output(a))
             continue;
@@ -438,7 +450,7 @@ ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *ent
 }
 
 ev_status fit_case_fill(fitness *f, const fit_case *c, device_kernel *kernel, ev_error *err) {
-    for (size_t i = f->t->argument_count; i < count_all(f); i++) {
+    for (size_t i = f->t->argument_count; i < symbols_end(f); i++) {
         const fit_argument *a = &c->arguments[i];
         EV_TRY(device_fill(f->d, kernel, a->what->name, a->before, a->bytes, err));
     }

@@ -43,7 +43,7 @@ static ev_status visit_one(const fitness *f, const fit_case *c, size_t index,
     const fit_argument *a = &c->arguments[index];
     const fit_output *o = output_of(c, index);
     fitness_datum datum = {.what = a->what,
-                           .is_symbol = index >= f->t->argument_count,
+                           .is_symbol = index >= f->t->argument_count && a->owner == NULL,
                            .count = a->count,
                            .value = a->value,
                            .begins = a->before};
@@ -64,7 +64,7 @@ ev_status fitness_case_data(fitness *f, const task_case *at, fitness_datum_visit
         EV_TRY(fit_need_baseline(f, c, err));
     else
         EV_TRY(fit_answer_all(f, c, err));
-    for (size_t i = 0; i < f->t->argument_count + f->t->symbol_count; i++)
+    for (size_t i = 0; i < task_all_count(f->t); i++)
         EV_TRY(visit_one(f, c, i, visit, context, err));
     return EV_OK;
 }

@@ -103,9 +103,9 @@ static ev_status add(fitness *f, const fit_start *start, ev_error *err) {
     if (more == NULL)
         return ev_fail_memory(err, bytes);
     f->conditions = more;
-    double *of = calloc(f->t->argument_count + 1, sizeof *of); /* outputs are arguments */
+    double *of = calloc(task_all_count(f->t) + 1, sizeof *of); /* outputs are some of these */
     if (of == NULL)
-        return ev_fail_memory(err, f->t->argument_count * sizeof *of);
+        return ev_fail_memory(err, task_all_count(f->t) * sizeof *of);
     more[f->condition_count++] = (fit_condition){.start = start->sha256, .of = of};
     for (size_t i = 0; i < f->t->case_count; i++) {
         const task_case *at = &f->t->cases[i];

@@ -174,6 +174,7 @@ ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *
 /* The element of an output that is farthest from its answer. */
 typedef struct fitness_element {
     const char *output; /* its name, of the task; NULL: not known, as after a trap */
+    char name[96];      /* of the element: "y[12]", "bodies[12].position.y" */
     uint64_t index;     /* of a task with ranks: in the rank's part */
     double got, want;
     bool is_written;      /* false: no thread wrote it, and `got` is 0 */

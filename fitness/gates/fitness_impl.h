@@ -19,11 +19,13 @@
 
 typedef struct fit_argument {
     const task_argument *what;
-    device_buffer buffer; /* 0: a scalar, or a symbol */
-    uint64_t count;       /* elements */
+    const struct fit_argument *owner; /* of a member of structs: their buffer */
+    device_buffer buffer;             /* 0: a scalar, or a symbol; of a member: that of the owner */
+    uint64_t count;                   /* elements */
     uint64_t bytes;
     void *before; /* The contents before a launch; NULL for pure outputs. Points into the device's
-                     own memory if the host can read it, else to a copy. */
+                     own memory if the host can read it, else to a copy. Of a member: a copy of its
+                     elements alone. */
     bool owns_before;
     expr_value value;     /* of a scalar */
     uint64_t row, stride; /* of an output: as in accuracy_part */
@@ -116,7 +118,7 @@ typedef struct fit_case {
     uint32_t ranks;          /* that a launch runs on; 1: the task has none */
     bool is_drawn;           /* a drawn case (drawn.c), not one of the task's */
     bool is_shared_work;     /* several blocks add to one element, so no sample of blocks will do */
-    fit_argument *arguments; /* in the order of the task's arguments; then the task's symbols */
+    fit_argument *arguments; /* in the order of the task's arguments, symbols and members */
     fit_output *outputs;
     size_t output_count;
     fit_seen seen[FIT_SEEN_KEPT]; /* the entry used last stands first */
@@ -206,6 +208,8 @@ void fit_case_free(const fitness *f, fit_case *c);
 /* Whether a run executes all blocks and the comparison covers every output element. True for all
  * but timed cases. */
 bool fit_case_is_full(const fit_case *c);
+/* Fills a->before, which has room, with the contents of a buffer, symbol or member. */
+ev_status fit_make_contents(fitness *f, fit_case *c, fit_argument *a, ev_error *err) EV_CHECKED;
 /* Fills the symbols of the task in the kernel's module. EV_BAD: a variable is too small. */
 ev_status fit_case_fill(fitness *f, const fit_case *c, device_kernel *kernel,
                         ev_error *err) EV_CHECKED;
@@ -240,6 +244,31 @@ ev_status fit_params_pack(const fitness *f, const fit_case *c, const vm_entry *e
 void fit_params_free(fit_params *p);
 /* Turns an element of all ranks' parts of a buffer of `count` elements into one of a rank. */
 void fit_ranks_place(const fit_case *c, uint64_t count, fitness_element *at);
+
+/* ---- members of the structs in buffers (members.c); `a` may be any buffer ---- */
+
+/* Makes the contents of the members of `a`, and puts them into a->before. */
+ev_status fit_members_fill(fitness *f, fit_case *c, const fit_argument *a,
+                           ev_error *err) EV_CHECKED;
+/* Tells the members which buffer they lie in. `shared`: the buffer of structs that has the contents
+ * of another one; NULL: there is none. */
+ev_status fit_members_place(fitness *f, fit_case *c, const fit_argument *shared,
+                            ev_error *err) EV_CHECKED;
+/* Copies the elements of a member out of the bytes of its buffer. */
+void fit_members_gather(const fit_argument *member, const void *bytes, void *elements);
+/* Gives the contents of an output in *got: its elements one behind the other. They are in the
+ * device's own memory, or in a copy *owned, which the caller frees. */
+ev_status fit_elements_read(fitness *f, const fit_argument *a, const void **got, void **owned,
+                            ev_error *err) EV_CHECKED;
+/* Reads one element. */
+ev_status fit_element_read(fitness *f, const fit_argument *a, uint64_t element, void *out,
+                           ev_error *err) EV_CHECKED;
+/* As device_written, of elements first .. first + count - 1. */
+ev_status fit_elements_written(fitness *f, const fit_argument *a, uint64_t first, uint64_t count,
+                               uint8_t *written, uint64_t *how_many, ev_error *err) EV_CHECKED;
+/* The elements that may lie in bytes begin .. end - 1 of the buffer: *first .. *last - 1. */
+void fit_elements_in(const fit_argument *a, uint64_t begin, uint64_t end, uint64_t *first,
+                     uint64_t *last);
 
 /* ---- answers (answers.c) ---- */
 
@@ -399,6 +428,11 @@ typedef struct fit_result {
     fitness_element worst; /* of a wrong run */
     char reason[600];
 } fit_result;
+
+/* Sets the element's name by its index. */
+void fit_name_element(const fit_argument *a, fitness_element *out);
+/* Appends the farthest element to the reason, if there is one. */
+void fit_tell_worst(fit_result *r);
 
 /* Compares the outputs that the last launch left between the ranks. If an output that must be the
  * same on all of them is not, r->ok becomes false, and the reason and the element say where. */

@@ -128,6 +128,7 @@ static void explain(const fit_case *c, const fit_argument *a, const part *p, uin
                                  .got = other,
                                  .want = first,
                                  .is_written = true};
+    fit_name_element(a, &r->worst);
     bool is_varied = c->inputs.variation != FIT_PLAIN;
     (void)snprintf(
         r->reason, sizeof r->reason,

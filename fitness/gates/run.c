@@ -381,7 +381,9 @@ static accuracy_limits limits_of(const fitness *f, const fit_case *c,
 static ev_status find_worst(fitness *f, fit_case *c, const fit_run_options *options, fit_result *r,
                             ev_error *err) {
     accuracy_limits limits = limits_of(f, c, options);
-    return fit_find_worst(f, c, &limits, &r->worst, err);
+    EV_TRY(fit_find_worst(f, c, &limits, &r->worst, err));
+    fit_tell_worst(r);
+    return EV_OK;
 }
 
 static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options, fit_result *r,

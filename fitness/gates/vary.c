@@ -202,7 +202,7 @@ static ev_status make_cancelling(ev_type type, uint64_t count, void *data, ev_er
 static bool concerns(fit_variation v, const task_argument *what, const task_range *range) {
     bool is_float = ev_type_is_float(what->type);
     bool is_bounded = isfinite(range->low) || isfinite(range->high);
-    if (what->peers_of != NULL)
+    if (what->peers_of != NULL || what->member_count > 0)
         return false;
     switch (v) {
     case FIT_PLAIN:
@@ -476,8 +476,10 @@ static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial,
     r->ok = r->ran && r->accuracy.normalised <= 1;
     if (r->ran && !r->ok)
         EV_TRY(fit_find_worst(f, c, &limits, &r->worst, err));
-    if (!r->ok)
+    if (!r->ok) {
         explain(c, &limits, r);
+        fit_tell_worst(r);
+    }
     EV_TRY(fit_ranks_agree(f, c, r, err));
     return device_is_spent(f->d) ? EV_OK : fit_restore_after(f, c, &r->run, err);
 }

@@ -243,8 +243,8 @@ static void print_textures(ev_str *s) {
         "CUDA's, "
         "and filters with 0 (nearest) and 1 (linear).\n"
         "- The timing model counts a fetch as a load of the touched sectors, a request for each "
-        "row "
-        "of the filter's elements.\n");
+        "row of the filter's elements. An element outside a border is not read, and one that is "
+        "several corners of the filter, as at the end of a clamped texture, is read once.\n");
 }
 
 static void print_absent(ev_str *s) {

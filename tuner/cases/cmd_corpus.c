@@ -153,7 +153,7 @@ static ev_status tell(cmd_context *c, const corpus_files *f, const task_case *at
     ev_str_printf(c->out, "%s: case %s of %s, %zu arguments and symbols, %llu bytes of elements\n",
                   f->folder, at->name, f->t->name, json_array_size(f->arguments),
                   (unsigned long long)f->bytes);
-    for (size_t i = 0; i < f->t->argument_count + f->t->symbol_count; i++) {
+    for (size_t i = 0; i < task_all_count(f->t); i++) {
         const task_argument *a = &f->t->arguments[i];
         if (a->type == EV_BF16 && a->kind != TASK_SCALAR)
             ev_str_printf(c->out, "note: %s is bf16, which NumPy lacks: its bits are uint16\n",

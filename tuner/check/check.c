@@ -298,7 +298,7 @@ static ev_status note_of(const check *c, const task *t, ev_error *err) {
 static ev_status warn_of(const check *c, const task *t, ev_error *err) {
     if (c->warn != NULL && c->done == 0)
         EV_TRY(note_of(c, t, err));
-    for (size_t i = 0; c->warn != NULL && c->done == 0 && i < t->argument_count; i++) {
+    for (size_t i = 0; c->warn != NULL && c->done == 0 && i < task_all_count(t); i++) {
         ev_str text = EV_STR_EMPTY;
         if (task_warning(t, i, &text))
             c->warn(ev_str_text(&text));

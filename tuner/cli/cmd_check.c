@@ -86,9 +86,8 @@ static void print_reasons(const json_t *list, ev_str *out) {
 static void print_element(const json_t *row, ev_str *out) {
     char *got = ev_json_print(json_object_get(row, "got"), true);
     char *want = ev_json_print(json_object_get(row, "want"), true);
-    ev_str_printf(out, "  %s[%lld]: got %s, want %s\n", ev_json_text(row, "output", ""),
-                  (long long)ev_json_integer(row, "index", 0), got != NULL ? got : "",
-                  want != NULL ? want : "");
+    ev_str_printf(out, "  %s: got %s, want %s\n", ev_json_text(row, "element", ""),
+                  got != NULL ? got : "", want != NULL ? want : "");
     free(got);
     free(want);
 }

@@ -42,7 +42,7 @@ static ev_status read_source(const char *path, const char *kernel, draft *d, ev_
     ev_status status = cuda_text_read(text, bytes, &t, err);
     free(text);
     EV_TRY(status);
-    EV_TRY(draft_read(t, path, kernel, true, d, err));
+    EV_TRY(draft_read(t, path, kernel, d, err));
     size_t notes = d->notes.length;
     draft_find_launch(d);
     draft_find_symbols(d);
@@ -126,9 +126,9 @@ static void note_guesses(draft_trace *dt) {
             draft_note(d, "%s is %s in all launches", a->name, a->value);
         if (a->mixed != NULL)
             draft_note(d,
-                       "%s has structs with fields of several types: it is a buffer of %s, and "
-                       "what a variant writes must be equal bit by bit",
-                       a->name, ev_type_name(a->type));
+                       "%s has structs with fields of several types: floats are compared by the "
+                       "tolerance, whole numbers exactly, field by field",
+                       a->name);
         if (a->is_partial)
             draft_note(d,
                        "the kernel writes a part of %s, so it is inout: the rest stays as it was",

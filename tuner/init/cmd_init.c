@@ -14,7 +14,13 @@ static void note_guesses(draft *d) {
             draft_note(d,
                        "the kernel writes a part of %s, so it is inout: the rest stays as it was",
                        a->name);
-        if ((a->kind == DRAFT_IN || a->kind == DRAFT_INOUT) && !ev_type_is_float(a->type))
+        bool has_data = a->kind == DRAFT_IN || a->kind == DRAFT_INOUT;
+        if (has_data && a->mixed != NULL)
+            draft_note(d,
+                       "%s has structs: look at \"data\" of its fields, of which whole numbers are "
+                       "from 0 to 15, or 0 and 1",
+                       a->name);
+        else if (has_data && !ev_type_is_float(a->type))
             draft_note(d,
                        "%s holds whole numbers from 0 to %d: say in \"data\" what it holds, and in "
                        "\"domain\" what every caller keeps to",
@@ -106,7 +112,7 @@ ev_status cmd_init(cmd_context *c, ev_error *err) {
     ev_status status = cuda_text_read(text, bytes, &t, err);
     free(text);
     if (status == EV_OK)
-        status = draft_read(t, f.path, kernel, false, &d, err);
+        status = draft_read(t, f.path, kernel, &d, err);
     if (status == EV_OK) {
         draft_find_launch(&d);
         draft_find_symbols(&d);

@@ -16,6 +16,7 @@
 #define TUNER_INIT_DRAFT_H
 
 #include "base/expr.h"
+#include "base/pcg.h"
 #include "base/source/cuda_text.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -47,9 +48,9 @@ typedef struct draft_argument {
     bool is_said;      /* scalars: the source's launch says the value */
     const char *data;  /* the generator, as task.json has it; NULL: by the type */
     uint32_t align;    /* bytes that every launch grants of the address; 0: as usual */
-    /* Of a buffer of structs with fields of several types, which is one of whole numbers: the
-     * struct. NULL: another buffer. */
-    const draft_layout *mixed;
+    /* Of a buffer of structs with fields of several types: the struct. `type` and `lanes` are
+     * those of its words. NULL: another buffer. */
+    draft_layout *mixed;
     size_t parameter; /* number of the kernel's parameter, from 0 */
     /* Of a field of a struct that is passed by value: the parameter's name, the field's, bytes from
      * the struct's begin, and bytes of the struct. NULL: no field. */
@@ -57,13 +58,17 @@ typedef struct draft_argument {
     uint32_t offset, struct_bytes;
 } draft_argument;
 
-/* A number of a struct, or a pointer to a buffer in it. */
+/* A number of a struct, or a pointer to a buffer in it. In a buffer of structs: a number, a vector,
+ * or an array of them. */
 typedef struct draft_field {
     const char *name;
     ev_type type;   /* of the number, or of an element */
-    uint32_t lanes; /* buffers: as in draft_argument */
+    uint32_t lanes; /* buffers: as in draft_argument; else numbers of a vector */
     uint32_t offset;
     bool is_buffer, is_const;
+    uint32_t count;   /* in a buffer of structs: numbers or vectors of an array */
+    bool is_bool;     /* as in draft_argument */
+    const char *data; /* as in draft_argument */
 } draft_field;
 
 struct draft_layout {
@@ -116,7 +121,6 @@ typedef struct draft {
     enum { DRAFT_ELSE, DRAFT_BLOCK, DRAFT_GRID, DRAFT_VALUE } reading;
     const char *grid[3], *block[3]; /* expressions; NULL behind the last */
     const char *shared;             /* NULL: none */
-    bool has_data;                  /* recorded ones */
     int64_t multiple;               /* sizes of cases are multiples of this; 1: any size will do */
     int64_t small[DRAFT_SIZES], odd[DRAFT_SIZES], large[DRAFT_SIZES]; /* values of the sizes */
     int64_t other_odd[DRAFT_SIZES], other_large[DRAFT_SIZES];
@@ -127,9 +131,8 @@ typedef struct draft {
 void draft_note(draft *d, const char *format, ...) EV_PRINTF(2, 3);
 
 /* Takes `t` over. Chooses the kernel of that name, or the only one (NULL), and reads its
- * parameters. `has_data`: recorded ones, so a buffer may have structs with fields of several types.
- * EV_BAD: none or several (with their names), a parameter that no task can have. */
-ev_status draft_read(cuda_text *t, const char *path, const char *name, bool has_data, draft *out,
+ * parameters. EV_BAD: none or several (with their names), a parameter that no task can have. */
+ev_status draft_read(cuda_text *t, const char *path, const char *name, draft *out,
                      ev_error *err) EV_CHECKED;
 void draft_free(draft *d);
 
@@ -138,9 +141,18 @@ void draft_free(draft *d);
 bool draft_type(const draft *d, const char *name, ev_type *type, uint32_t *lanes);
 /* Whether a token is a word like const, which says nothing of a type's size. */
 bool draft_is_qualifier(const cuda_text *t, size_t at);
-/* The fields of a struct, or of a vector like float3, as C places them. false: no such type, or a
- * field that is neither a number nor a pointer to numbers. */
-bool draft_struct(draft *d, const char *type, draft_layout *out);
+/* The fields of a struct, or of a vector like float3, as C places them. `is_element`: of a buffer,
+ * so vectors and arrays stay whole. false: no such type, or a field that is neither a number nor a
+ * pointer to numbers. */
+bool draft_struct(draft *d, const char *type, bool is_element, draft_layout *out);
+/* Numbers of a field in a buffer of structs. */
+uint32_t draft_numbers(const draft_field *f);
+/* A number for the data of a probe. */
+double draft_guess(ev_type type, bool is_bool, ev_pcg *rng);
+/* Fills `structs` structs with guessed data; the bytes between the fields become zero. */
+void draft_fill_structs(const draft_layout *l, void *data, uint64_t structs);
+/* Whether all numbers of a buffer were written. `written` has a row for each of its words. */
+bool draft_is_all_written(const draft_argument *a, const uint8_t *written, uint64_t words);
 /* Adds a name of the shape, unless it is there; its value, or DRAFT_UNKNOWN. */
 void draft_add_size(draft *d, const char *name, bool is_small, int64_t value);
 

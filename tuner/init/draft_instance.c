@@ -5,7 +5,8 @@
  * has its length in front. */
 #include "tuner/init/draft_trace.h"
 
-#include <stdio.h>
+#include "base/source/mangled.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,14 +59,14 @@ static const char *read_argument(const char *at, ev_str *out) {
 }
 
 char *draft_instance_of(const char *in_ptx, const char *name) {
-    char coded[300];
-    (void)snprintf(coded, sizeof coded, "%zu%.200sI", strlen(name), name);
-    const char *at = strstr(in_ptx, coded), *comma = "";
+    const char *at = ev_mangled_find(in_ptx, name), *comma = "";
+    while (at != NULL && *at != 'I')
+        at = ev_mangled_find(at, name);
     if (at == NULL)
         return NULL;
     ev_str text = EV_STR_EMPTY;
     ev_str_printf(&text, "%s<", name);
-    for (at += strlen(coded); at != NULL && *at != 'E'; comma = ", ") {
+    for (at++; at != NULL && *at != 'E'; comma = ", ") {
         ev_str_append(&text, comma);
         at = read_argument(at, &text);
     }

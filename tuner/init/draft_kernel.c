@@ -339,24 +339,23 @@ static ev_status refuse_type(draft *d, const parameter *p, const char *path, uin
                        path, line, p->name,
                        strcmp(p->type, "cudaTextureObject_t") == 0 ? "texture" : "surface");
     draft_layout l;
-    bool is_mixed = p->pointers > 0 && draft_struct(d, p->type, &l);
-    if (is_mixed)
-        cure = "; pass one buffer a field, or make the task of a program's run (--from-run)";
+    if (p->pointers > 0 && draft_struct(d, p->type, true, &l))
+        cure = "; pass the buffers that its structs point to one by one";
     else if (is_template)
         cure = "; name the instance, like 'KERNEL<float, 4>'";
     else if (p->pointers == 0)
         cure = "; pass what the kernel needs of it one by one";
     return ev_fail(err, EV_BAD,
                    "%s:%u: %s has the type '%s'; a task has scalars, structs of numbers and "
-                   "pointers, and buffers of numbers, of vectors like float4 and of structs whose "
-                   "fields have one type%s",
+                   "pointers, and buffers of numbers, of vectors like float4 and of structs of "
+                   "both%s",
                    path, line, p->name, p->type, cure);
 }
 
 /* A buffer of structs whose fields have one type is a buffer of numbers. */
 static bool uniform_struct(draft *d, const char *type, ev_type *of, uint32_t *lanes) {
     draft_layout l;
-    if (!draft_struct(d, type, &l))
+    if (!draft_struct(d, type, false, &l))
         return false;
     *of = l.fields[0].type;
     *lanes = (uint32_t)l.count;
@@ -367,12 +366,12 @@ static bool uniform_struct(draft *d, const char *type, ev_type *of, uint32_t *la
     return l.bytes == l.count * ev_type_bytes(*of);
 }
 
-/* With recorded data, a buffer of structs with fields of several types is one of whole numbers, as
- * large as the fields' places allow. */
+/* A buffer of structs with fields of several types has words as large as the fields' places allow.
+ */
 static bool mixed_struct(draft *d, const char *type, draft_argument *a) {
     static const ev_type words[] = {EV_U32, EV_U16, EV_U8};
     draft_layout l;
-    if (!d->has_data || !draft_struct(d, type, &l))
+    if (!draft_struct(d, type, true, &l))
         return false;
     uint32_t places = l.bytes;
     for (size_t i = 0; i < l.count; i++) {
@@ -413,7 +412,7 @@ static ev_status add_argument(draft *d, cuda_range range, size_t number, const c
     bool is_number = is_known && a.lanes == 1;
     is_known = is_known || (p.pointers > 0 && uniform_struct(d, p.type, &a.type, &a.lanes)) ||
                (p.pointers > 0 && mixed_struct(d, p.type, &a));
-    if (p.pointers == 0 && draft_struct(d, p.type, &l)) {
+    if (p.pointers == 0 && draft_struct(d, p.type, false, &l)) {
         if (add_fields(d, p.name, number, &l))
             return EV_OK;
         return ev_fail(err, EV_BAD, "%s:%u: with the fields of %s, %s has more than %d arguments",
@@ -585,9 +584,8 @@ static void name_instance(draft *d) {
     ev_str_free(&text);
 }
 
-ev_status draft_read(cuda_text *t, const char *path, const char *name, bool has_data, draft *out,
-                     ev_error *err) {
-    *out = (draft){.t = t, .multiple = 1, .has_data = has_data};
+ev_status draft_read(cuda_text *t, const char *path, const char *name, draft *out, ev_error *err) {
+    *out = (draft){.t = t, .multiple = 1};
     size_t length = name != NULL ? strcspn(name, "<") : 0;
     out->kernel = find_kernel(t, name, length);
     if (out->kernel == NULL)

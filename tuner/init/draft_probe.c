@@ -154,14 +154,19 @@ static void add_products(probe *p) {
 /* ---- a run -------------------------------------------------------------------------------------
  */
 
+double draft_guess(ev_type type, bool is_bool, ev_pcg *rng) {
+    return ev_type_is_float(type) ? ev_pcg_unit(rng) * 2 - 1
+                                  : (double)(ev_pcg_next(rng) % (is_bool ? 2 : 16));
+}
+
 static void fill(const draft_argument *a, void *data, uint64_t elements) {
     ev_pcg rng = ev_pcg_seed(1, 1);
-    for (uint64_t i = 0; i < elements; i++) {
-        double value = ev_type_is_float(a->type)
-                           ? ev_pcg_unit(&rng) * 2 - 1
-                           : (double)(ev_pcg_next(&rng) % (a->is_bool ? 2 : 16));
-        ev_type_set(a->type, data, i, value);
+    if (a->mixed != NULL) {
+        draft_fill_structs(a->mixed, data, elements / a->lanes);
+        return;
     }
+    for (uint64_t i = 0; i < elements; i++)
+        ev_type_set(a->type, data, i, draft_guess(a->type, a->is_bool, &rng));
 }
 
 static const vm_buffer_kind KINDS[] = {VM_BUFFER_IN, VM_BUFFER_OUT, VM_BUFFER_INOUT};
@@ -426,8 +431,9 @@ static ev_status find_partial(probe *p, ev_error *err) {
         uint8_t *written = malloc(count + 1);
         if (written == NULL)
             return ev_fail_memory(err, count);
-        if (vm_memory_written(p->memory, p->addresses[i], ev_type_bytes(a->type), 0, count,
-                              written) < count) {
+        (void)vm_memory_written(p->memory, p->addresses[i], ev_type_bytes(a->type), 0, count,
+                                written);
+        if (!draft_is_all_written(a, written, count)) {
             a->kind = DRAFT_INOUT;
             a->is_partial = true;
         }

@@ -227,8 +227,9 @@ static ev_status find_partial(replay *r, const traced_case *c, ev_error *err) {
         uint8_t *written = malloc(count + 1);
         if (written == NULL)
             return ev_fail_memory(err, count);
-        if (vm_memory_written(r->memory, r->addresses[i], ev_type_bytes(a->type), 0, count,
-                              written) < count) {
+        (void)vm_memory_written(r->memory, r->addresses[i], ev_type_bytes(a->type), 0, count,
+                                written);
+        if (!draft_is_all_written(a, written, count)) {
             a->kind = DRAFT_INOUT;
             a->is_partial = true;
         }
@@ -296,8 +297,10 @@ static distance distance_of(const draft_argument *a, const char *got, const char
         measure(a->type, got, want, count, ev_type_bytes(a->type), &d);
     for (size_t i = 0; a->mixed != NULL && i < a->mixed->count; i++) {
         const draft_field *f = &a->mixed->fields[i];
-        measure(f->type, got + f->offset, want + f->offset, bytes / a->mixed->bytes,
-                a->mixed->bytes, &d);
+        for (uint32_t k = 0; k < draft_numbers(f); k++) {
+            uint64_t at = f->offset + k * ev_type_bytes(f->type);
+            measure(f->type, got + at, want + at, bytes / a->mixed->bytes, a->mixed->bytes, &d);
+        }
     }
     return d;
 }
@@ -388,6 +391,25 @@ static void find_align(replay *r, size_t index) {
         a->align = least > bytes ? least : bytes;
 }
 
+/* The ranges of the fields of a buffer of structs. */
+static void describe_fields(replay *r, size_t index) {
+    draft *d = r->dt->d;
+    const draft_argument *a = &d->arguments[index];
+    for (size_t i = 0; i < a->mixed->count; i++) {
+        draft_field *f = &a->mixed->fields[i];
+        range g = {.is_finite = true};
+        for (size_t k = 0; a->kind != DRAFT_OUT && k < r->dt->count; k++) {
+            const traced_case *c = &r->dt->cases[k];
+            const traced_buffer *b = &c->buffers[index];
+            const char *at = (const char *)c->before[b->part] + b->offset + f->offset;
+            for (uint64_t s = 0; s < elements_of(r, c, index) / a->lanes; s++)
+                widen(&g, f->type, at + s * a->mixed->bytes, draft_numbers(f));
+        }
+        f->data = generator_of(d, f->type, &g);
+        r->dt->generates &= a->kind == DRAFT_OUT || ev_type_is_float(f->type);
+    }
+}
+
 static void describe_data(replay *r) {
     draft *d = r->dt->d;
     for (size_t i = 0; i < d->argument_count; i++) {
@@ -396,6 +418,10 @@ static void describe_data(replay *r) {
         if (a->kind == DRAFT_SCALAR)
             continue;
         find_align(r, i);
+        if (a->mixed != NULL) {
+            describe_fields(r, i);
+            continue;
+        }
         for (size_t k = 0; a->kind != DRAFT_OUT && k < r->dt->count; k++) {
             const traced_case *c = &r->dt->cases[k];
             const traced_buffer *b = &c->buffers[i];

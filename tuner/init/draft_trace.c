@@ -1,6 +1,8 @@
 /* Scalars and geometry of a draft from the launches of a program. */
 #include "tuner/init/draft_trace.h"
 
+#include "base/source/mangled.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -105,12 +107,8 @@ static bool find_buffer(const draft *d, size_t index, const trace_launch *l, tra
 
 /* "_ZN3ops6kernelE" and "kernel" are the variable "kernel". */
 static bool is_variable(const char *in_ptx, const char *name) {
-    char coded[300];
-    if (strcmp(in_ptx, name) == 0)
-        return true;
-    (void)snprintf(coded, sizeof coded, "%zu%.200s", strlen(name), name);
-    const char *at = strstr(in_ptx, coded);
-    return strncmp(in_ptx, "_Z", 2) == 0 && at != NULL && (at[-1] < '0' || at[-1] > '9');
+    return strcmp(in_ptx, name) == 0 ||
+           (strncmp(in_ptx, "_Z", 2) == 0 && ev_mangled_find(in_ptx, name) != NULL);
 }
 
 static void find_symbols(const draft *d, traced_case *c) {

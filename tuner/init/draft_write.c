@@ -14,8 +14,37 @@ static const char *generator(ev_type type, bool is_bool) {
                                   : "{\"generator\": \"uniform\", \"low\": 0, \"high\": 15}";
 }
 
+/* A buffer of structs. Offsets and stride are said, though mostly they are as C has them: they are
+ * what a reader looks for. */
+static void write_structs(const draft_argument *a, const char *name, ev_str *out) {
+    const draft_layout *l = a->mixed;
+    ev_str_printf(out, "{\"name\": \"%s\", \"kind\": \"%s\", \"count\": \"%s\", \"stride\": %u, ",
+                  name, KINDS[a->kind], a->count, l->bytes);
+    if (a->align > 0)
+        ev_str_printf(out, "\"align\": %u, ", a->align);
+    ev_str_append(out, "\"fields\": [\n");
+    for (size_t i = 0; i < l->count; i++) {
+        const draft_field *f = &l->fields[i];
+        ev_str_printf(out, "      {\"name\": \"%s\", \"type\": \"%s", f->name,
+                      ev_type_name(f->type));
+        if (f->lanes > 1)
+            ev_str_printf(out, "x%u", f->lanes);
+        ev_str_printf(out, "\", \"offset\": %u", f->offset);
+        if (f->count > 1)
+            ev_str_printf(out, ", \"count\": %u", f->count);
+        if (a->kind != DRAFT_OUT)
+            ev_str_printf(out, ", \"data\": %s",
+                          f->data != NULL ? f->data : generator(f->type, f->is_bool));
+        ev_str_append(out, i + 1 < l->count ? "},\n" : "}\n    ]");
+    }
+}
+
 static void write_argument(const draft_argument *a, ev_str *out) {
     const char *name = a->owner != NULL ? a->field : a->name;
+    if (a->mixed != NULL) {
+        write_structs(a, name, out);
+        return;
+    }
     ev_str_printf(out, "{\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"%s\"", name,
                   KINDS[a->kind], ev_type_name(a->type));
     if (a->kind == DRAFT_SCALAR && a->value != NULL)
@@ -144,15 +173,21 @@ const char *draft_tolerance_of(ev_type type) {
     return type == EV_F32 ? "2e-6" : "1e-12";
 }
 
+static const char *larger(const char *worst, ev_type type) {
+    const char *own = draft_tolerance_of(type);
+    return strtod(own, NULL) > strtod(worst, NULL) ? own : worst;
+}
+
 /* That of the least precise output. */
 static const char *tolerance(const draft *d) {
     const char *worst = "1e-12";
     for (size_t i = 0; i < d->argument_count; i++) {
         const draft_argument *a = &d->arguments[i];
-        const char *own = draft_tolerance_of(a->type);
-        if (a->kind != DRAFT_IN && a->kind != DRAFT_SCALAR &&
-            strtod(own, NULL) > strtod(worst, NULL))
-            worst = own;
+        if (a->kind == DRAFT_IN || a->kind == DRAFT_SCALAR)
+            continue;
+        for (size_t k = 0; a->mixed != NULL && k < a->mixed->count; k++)
+            worst = larger(worst, a->mixed->fields[k].type);
+        worst = a->mixed == NULL ? larger(worst, a->type) : worst;
     }
     return worst;
 }

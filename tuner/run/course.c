@@ -212,7 +212,7 @@ static void tell_drawn(course *c) {
 
 /* Shows the weak points of the task. */
 static void tell_warnings(course *c) {
-    for (size_t i = 0; i < c->t->argument_count; i++) {
+    for (size_t i = 0; i < task_all_count(c->t); i++) {
         ev_str note = EV_STR_EMPTY;
         if (task_warning(c->t, i, &note))
             course_display(c, ev_str_text(&note));

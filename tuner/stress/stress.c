@@ -212,6 +212,7 @@ static ev_status add_failure(const stressing *s, json_t *row, ev_error *err) {
         return EV_OK;
     (void)json_object_set_new(row, "output", json_string(at->output));
     (void)json_object_set_new(row, "index", json_integer((json_int_t)at->index));
+    (void)json_object_set_new(row, "element", json_string(at->name));
     if (at->ranks > 0)
         (void)json_object_set_new(row, "rank", json_integer((json_int_t)at->rank));
     (void)json_object_set_new(row, "got",

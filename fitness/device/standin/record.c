@@ -15,6 +15,7 @@
 #include "fitness/device/standin/standin.h"
 
 #include "base/file.h"
+#include "base/source/mangled.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,19 +120,13 @@ void sd_record_begin(void) {
 /* ---- what is recorded -------------------------------------------------------------------------
  */
 
-/* Whether EVOKE_STANDIN_RECORD_KERNEL means the kernel: by its name, or by the name in it as C++
- * encodes names, with the length in front: "scale" is in "_ZN3ops5scaleIfEEvPfi". */
+/* Whether EVOKE_STANDIN_RECORD_KERNEL means the kernel: by its name, or by the name in its symbol.
+ */
 static bool is_wanted(const char *kernel) {
     const char *name = getenv("EVOKE_STANDIN_RECORD_KERNEL");
     if (name == NULL || *name == '\0' || strcmp(name, kernel) == 0)
         return true;
-    char coded[1100];
-    (void)snprintf(coded, sizeof coded, "%zu%.1000s", strlen(name), name);
-    for (const char *at = kernel; (at = strstr(at, coded)) != NULL; at++) {
-        if (at > kernel && (at[-1] < '0' || at[-1] > '9'))
-            return true;
-    }
-    return false;
+    return ev_mangled_find(kernel, name) != NULL;
 }
 
 /* The row of the launch's kernel and geometry; NULL: out of memory. */

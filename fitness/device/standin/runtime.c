@@ -13,6 +13,7 @@ enum { DEVICES_MOST = 16 };
 
 /* A fat binary. */
 typedef struct binary {
+    struct binary *next;
     const void *image;
     CUmodule modules[DEVICES_MOST]; /* NULL: not loaded there */
 } binary;
@@ -27,6 +28,7 @@ typedef struct symbol {
 
 static struct {
     pthread_mutex_t lock;
+    binary *binaries;
     symbol *symbols;
     size_t count, room;
     bool retained[DEVICES_MOST];
@@ -113,8 +115,8 @@ rt_error cudaDeviceReset(void) {
     if (result != CUDA_SUCCESS)
         return rt_keep(result);
     (void)pthread_mutex_lock(&runtime.lock);
-    for (size_t i = 0; i < runtime.count; i++)
-        runtime.symbols[i].of->modules[device] = NULL;
+    for (binary *of = runtime.binaries; of != NULL; of = of->next)
+        of->modules[device] = NULL;
     runtime.retained[device] = false;
     result = cuDevicePrimaryCtxReset_v2(device);
     (void)pthread_mutex_unlock(&runtime.lock);
@@ -162,8 +164,12 @@ RT_EXPORT rt_error __cudaPopCallConfiguration(rt_dim3 *grid, rt_dim3 *block, siz
 
 void **__cudaRegisterFatBinary(void *wrapper) {
     binary *made = calloc(1, sizeof *made);
-    if (made != NULL)
-        made->image = wrapper;
+    if (made != NULL) {
+        (void)pthread_mutex_lock(&runtime.lock);
+        *made = (binary){.next = runtime.binaries, .image = wrapper};
+        runtime.binaries = made;
+        (void)pthread_mutex_unlock(&runtime.lock);
+    }
     return (void **)(void *)made;
 }
 
@@ -171,14 +177,44 @@ void __cudaRegisterFatBinaryEnd(void **handle) {
     (void)handle;
 }
 
-/* At the end of the process. Launches that nothing waited for still run, as the module must not go
- * before they end; its memory goes with the process. */
-void __cudaUnregisterFatBinary(void **handle) {
-    const binary *of = (const binary *)(const void *)handle;
-    for (int i = 0; of != NULL && i < DEVICES_MOST; i++) {
-        if (of->modules[i] != NULL && use(i) == CUDA_SUCCESS)
-            (void)cuCtxSynchronize();
+/* Drops a binary with its kernels and variables: another library may come to lie at their
+ * addresses.
+ */
+static void drop(const binary *of) {
+    size_t kept = 0;
+    (void)pthread_mutex_lock(&runtime.lock);
+    for (binary **at = &runtime.binaries; *at != NULL; at = &(*at)->next) {
+        if (*at == of) {
+            *at = of->next;
+            break;
+        }
     }
+    for (size_t i = 0; i < runtime.count; i++) {
+        if (runtime.symbols[i].of != of)
+            runtime.symbols[kept++] = runtime.symbols[i];
+    }
+    runtime.count = kept;
+    (void)pthread_mutex_unlock(&runtime.lock);
+}
+
+/* At the end of the process, or by dlclose of the library that registered it. Launches that nothing
+ * waited for still run: a module must not go before they end. */
+void __cudaUnregisterFatBinary(void **handle) {
+    binary *of = (binary *)(void *)handle;
+    CUcontext before = NULL;
+    bool has_context = cuCtxGetCurrent(&before) == CUDA_SUCCESS;
+    if (of == NULL)
+        return;
+    drop(of);
+    for (int i = 0; i < DEVICES_MOST; i++) {
+        if (of->modules[i] == NULL || use(i) != CUDA_SUCCESS)
+            continue;
+        (void)cuCtxSynchronize();
+        (void)cuModuleUnload(of->modules[i]);
+    }
+    if (has_context)
+        (void)cuCtxSetCurrent(before);
+    free(of);
 }
 
 char __cudaInitModule(void **handle) {
@@ -315,6 +351,8 @@ rt_error cudaLaunchCooperativeKernel(const void *host, rt_dim3 grid, rt_dim3 blo
 
 /* A kernel's handle is its address in the host's program, which no device is part of. */
 rt_error __cudaGetKernel(void **kernel, const void *host) {
+    if (kernel == NULL)
+        return rt_keep(CUDA_ERROR_INVALID_VALUE);
     memcpy(kernel, &host, sizeof host);
     return CUDA_SUCCESS;
 }

@@ -14,6 +14,9 @@
         return rt_keep(ready_ == CUDA_SUCCESS ? (call) : ready_);                                  \
     }
 
+/* A call that needs the pointer, as CUDA does: NULL is an invalid value. */
+#define RT_NEEDS(pointer, call) ((pointer) != NULL ? (call) : (rt_error)CUDA_ERROR_INVALID_VALUE)
+
 static CUdeviceptr address_of(const void *pointer) {
     return (CUdeviceptr)(uintptr_t)pointer;
 }
@@ -24,8 +27,6 @@ static CUdeviceptr address_of(const void *pointer) {
 static rt_error allocate(void **out, size_t bytes) {
     CUdeviceptr address = 0;
     rt_error result = CUDA_SUCCESS;
-    if (out == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
     if (bytes > 0)
         result = cuMemAlloc_v2(&address, bytes);
     memcpy(out, &address, sizeof address);
@@ -60,13 +61,13 @@ static rt_error device_pointer(void **out, void *host, unsigned flags) {
     return result;
 }
 
-RT_CALL(cudaMalloc, (void **out, size_t bytes), allocate(out, bytes))
+RT_CALL(cudaMalloc, (void **out, size_t bytes), RT_NEEDS(out, allocate(out, bytes)))
 RT_CALL(cudaMallocManaged, (void **out, size_t bytes, unsigned flags),
-        allocate_managed(out, bytes, flags))
+        RT_NEEDS(out, allocate_managed(out, bytes, flags)))
 RT_CALL(cudaMallocPitch, (void **out, size_t *pitch, size_t width, size_t height),
-        allocate_rows(out, pitch, width, height))
+        RT_NEEDS(out, allocate_rows(out, pitch, width, height)))
 RT_CALL(cudaMallocAsync, (void **out, size_t bytes, CUstream stream),
-        allocate_async(out, bytes, stream))
+        RT_NEEDS(out, allocate_async(out, bytes, stream)))
 RT_CALL(cudaMallocHost, (void **out, size_t bytes), cuMemHostAlloc(out, bytes, 0))
 RT_CALL(cudaHostAlloc, (void **out, size_t bytes, unsigned flags),
         cuMemHostAlloc(out, bytes, flags))
@@ -78,7 +79,7 @@ RT_CALL(cudaHostRegister, (void *pointer, size_t bytes, unsigned flags),
         cuMemHostRegister_v2(pointer, bytes, flags))
 RT_CALL(cudaHostUnregister, (void *pointer), cuMemHostUnregister(pointer))
 RT_CALL(cudaHostGetDevicePointer, (void **out, void *host, unsigned flags),
-        device_pointer(out, host, flags))
+        RT_NEEDS(out, device_pointer(out, host, flags)))
 RT_CALL(cudaHostGetFlags, (unsigned *flags, void *host), cuMemHostGetFlags(flags, host))
 RT_CALL(cudaMemGetInfo, (size_t *left, size_t *total), cuMemGetInfo_v2(left, total))
 
@@ -103,6 +104,8 @@ static int direction(void *to, const void *from, int kind) {
 static rt_error copy(void *to, const void *from, size_t bytes, int kind) {
     if (bytes == 0)
         return CUDA_SUCCESS;
+    if (to == NULL || from == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
     switch (direction(to, from, kind)) {
     case HOST_TO_HOST:
         memcpy(to, from, bytes);
@@ -121,6 +124,8 @@ static rt_error copy(void *to, const void *from, size_t bytes, int kind) {
 static rt_error copy_async(void *to, const void *from, size_t bytes, int kind, CUstream stream) {
     if (bytes == 0)
         return CUDA_SUCCESS;
+    if (to == NULL || from == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
     switch (direction(to, from, kind)) {
     case HOST_TO_HOST: {
         rt_error result = cuStreamSynchronize(stream);
@@ -141,8 +146,9 @@ static rt_error copy_async(void *to, const void *from, size_t bytes, int kind, C
 /* Row by row: a copy of rows has no time of its own in the model. */
 static rt_error copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                           size_t width, size_t height, int kind, CUstream stream) {
-    rt_error result =
-        width > to_pitch || width > from_pitch ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    bool is_wide = width > to_pitch || width > from_pitch, is_empty = width == 0 || height == 0;
+    bool is_nowhere = !is_empty && (to == NULL || from == NULL);
+    rt_error result = is_wide || is_nowhere ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     for (size_t i = 0; result == CUDA_SUCCESS && i < height; i++)
         result = copy_async((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width,
                             kind, stream);
@@ -241,8 +247,10 @@ static rt_error variable_bytes(size_t *out, const void *variable) {
 
 RT_CALL(cudaMemset2D, (void *to, size_t pitch, int value, size_t width, size_t height),
         fill_rows(to, pitch, value, width, height))
-RT_CALL(cudaGetSymbolAddress, (void **out, const void *variable), variable_address(out, variable))
-RT_CALL(cudaGetSymbolSize, (size_t *out, const void *variable), variable_bytes(out, variable))
+RT_CALL(cudaGetSymbolAddress, (void **out, const void *variable),
+        RT_NEEDS(out, variable_address(out, variable)))
+RT_CALL(cudaGetSymbolSize, (size_t *out, const void *variable),
+        RT_NEEDS(out, variable_bytes(out, variable)))
 
 /* Where managed memory lies is nothing that the machine models; the arguments differ between
  * versions. */
@@ -343,7 +351,8 @@ static rt_error count_blocks(int *out, const void *host, int block, size_t share
                : result;
 }
 
-RT_CALL(cudaFuncGetAttributes, (attributes * out, const void *host), read_attributes(out, host))
+RT_CALL(cudaFuncGetAttributes, (attributes * out, const void *host),
+        RT_NEEDS(out, read_attributes(out, host)))
 RT_CALL(cudaFuncSetAttribute, (const void *host, int attribute, int value),
         set_attribute(host, attribute, value))
 RT_CALL(cudaFuncSetCacheConfig, (const void *host, int config), set_cache(host, config))
@@ -383,6 +392,8 @@ rt_error cudaDriverGetVersion(int *version) {
 }
 
 rt_error cudaRuntimeGetVersion(int *version) {
+    if (version == NULL)
+        return rt_keep(CUDA_ERROR_INVALID_VALUE);
     *version = RUNTIME_VERSION * 1000;
     return CUDA_SUCCESS;
 }

@@ -4,8 +4,9 @@
  * Lanes of one handle go together. A fetch is up to eight accesses of one element a lane, the
  * corners of the linear filter. They pass the checks of a load through the read-only path: a
  * texture must not be written by its launch. Two corners side by side count as one request, of the
- * first one's sectors. A surface's access is one load or store. vm_texel.c has the arithmetic of a
- * lane. */
+ * sectors of both. A corner outside of a border mode's texture reads nothing, and an element that
+ * is several corners of a lane, as at the border of a clamped texture, is read once. A surface's
+ * access is one load or store. vm_texel.c has the arithmetic of a lane. */
 
 /* The lanes of `mask` with the same value as the first lane. */
 static uint32_t same_handle(const uint64_t *handles, uint32_t mask) {
@@ -78,40 +79,120 @@ typedef struct fetching {
     bool counted; /* the observer has an event of this instruction */
 } fetching;
 
+/* The two corners of a row of the filter's elements, which count as one request. */
+typedef struct corner_pair {
+    uint64_t at[2][32];
+    uint32_t reading[2]; /* lanes whose corner is an element that no earlier corner of theirs is: at
+                            a border, the nearest element is several corners */
+} corner_pair;
+
+/* Whether an earlier corner of the lane is the same element. */
+static bool is_repeated(const vm_footprint *print, unsigned k) {
+    bool is = false;
+    for (unsigned i = 0; i < k; i++)
+        is |= (print->inside >> i & 1) && print->address[i] == print->address[k];
+    return is;
+}
+
+static vm_access corner_access(const fetching *f, const uint64_t *at) {
+    return (vm_access){.addr = at,
+                       .bias = -VM_GLOBAL_BASE,
+                       .bytes = vm_texture_bytes(f->bound.texture),
+                       .space = VM_SPACE_GLOBAL};
+}
+
 /* Reads corner k of the lanes that have it. */
-static bool fetch_corner(vm_warp *w, const ptx_insn *ip, uint32_t mask, unsigned k, fetching *f) {
-    uint64_t at[32] = {0};
-    uint32_t reading = 0;
+static bool fetch_corner(vm_warp *w, const ptx_insn *ip, uint32_t mask, unsigned k, fetching *f,
+                         corner_pair *pair) {
+    uint64_t *at = pair->at[k % 2];
+    uint32_t inside = 0, fresh = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         bool has = f->prints[i].count > k && (f->prints[i].inside >> k & 1);
         at[i] = f->prints[i].address[k];
-        reading |= (uint32_t)has << i;
+        inside |= (uint32_t)has << i;
+        fresh |= (uint32_t)(has && !is_repeated(&f->prints[i], k)) << i;
     }
-    if (!reading)
+    pair->reading[k % 2] = fresh;
+    if (!inside)
         return true;
-    vm_access x = {.addr = at,
-                   .bias = -VM_GLOBAL_BASE,
-                   .bytes = vm_texture_bytes(f->bound.texture),
-                   .space = VM_SPACE_GLOBAL};
-    if (!locate(w, ip, &x, reading))
+    vm_access x = corner_access(f, at);
+    if (!locate(w, ip, &x, inside))
         return false;
-    if (!promise_constant(w, ip, &x, reading) || !check_load(w, ip, &x, reading)) {
+    if (!promise_constant(w, ip, &x, inside) || !check_load(w, ip, &x, inside)) {
         stop_trap(w);
         return false;
     }
-    if (k % 2 == 0) {
-        if (f->counted) /* a further request of the same instruction */
-            w->event_pc = pc_of(w, ip);
-        count_access(w, ip, &x, reading, false);
-        f->counted = true;
-    } else if (w->tracked && !w->ranked) {
-        track_access(w, ip, &x, reading, false);
-    }
-    for (uint32_t left = reading; left; left &= left - 1) {
+    if (k % 2 == 1 && fresh && w->tracked && !w->ranked)
+        track_access(w, ip, &x, fresh, false);
+    for (uint32_t left = inside; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         memcpy(f->texels[i][k], lane_host(w, &x, i), x.bytes);
     }
+    return true;
+}
+
+/* Sectors of the second corners of the lanes of `mask` that are none of the `known` ones. */
+static unsigned list_further(const corner_pair *pair, uint32_t mask, const uint64_t *known,
+                             unsigned count, uint64_t *out) {
+    unsigned n = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint64_t sector = pair->at[1][__builtin_ctz(left)] / 32;
+        bool is_known = false;
+        for (unsigned i = 0; i < count && !is_known; i++)
+            is_known = known[i] == sector;
+        for (unsigned i = 0; i < n && !is_known; i++)
+            is_known = out[i] == sector;
+        if (!is_known)
+            out[n++] = sector;
+    }
+    return n;
+}
+
+/* Tells the observer of further sectors of the event that was put last; of too many, by a second
+ * event. */
+static void observe_further(vm_warp *w, const ptx_insn *ip, uint32_t mask, const uint64_t *sectors,
+                            unsigned count, bool is_second) {
+    vm_state *s = w->state;
+    if (is_second) {
+        w->event_pc = pc_of(w, ip);
+        vm_event_room(w);
+        (void)vm_event_put(w, pc_of(w, ip), mask, 0, 1);
+    }
+    vm_event *e = &s->events[s->event_count - 1];
+    memcpy(s->sectors + s->sector_count, sectors, count * sizeof *sectors);
+    s->sector_count += count;
+    e->sectors = (uint16_t)(e->sectors + count);
+    e->lines = (uint16_t)count_lines(s->sectors + e->first_sector, e->sectors);
+}
+
+/* Counts a pair as one request of the sectors of both corners. A request has at most
+ * VM_EVENT_SECTORS; the rest is a second one. */
+static bool count_pair(vm_warp *w, const ptx_insn *ip, const corner_pair *pair, fetching *f) {
+    vm_counters *c = &w->state->result->counters;
+    uint32_t any = pair->reading[0] | pair->reading[1], both = pair->reading[0] & pair->reading[1];
+    uint64_t at[32] = {0}, known[VM_EVENT_SECTORS], further[32];
+    if (!any)
+        return true;
+    for (uint32_t left = any; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        at[i] = pair->at[pair->reading[0] >> i & 1 ? 0 : 1][i];
+    }
+    vm_access x = corner_access(f, at);
+    if (!locate(w, ip, &x, any))
+        return false;
+    if (f->counted) /* a further request of the same instruction */
+        w->event_pc = pc_of(w, ip);
+    count_access(w, ip, &x, any, false);
+    f->counted = true;
+    unsigned first = both ? list_sectors(&x, any, known) : 0;
+    unsigned more = list_further(pair, both, known, first, further);
+    bool is_second = first + more > VM_EVENT_SECTORS;
+    c->global_load_requests += is_second;
+    c->global_load_sectors += more;
+    c->global_load_bytes += (uint64_t)__builtin_popcount(both) * x.bytes;
+    if (more && w->observed && !w->state->poll)
+        observe_further(w, ip, both, further, more, is_second);
     return true;
 }
 
@@ -124,9 +205,12 @@ static bool fetch_lanes(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t 
         texture_words(w, ip, regs, i, words);
         vm_texture_place_lane(ip, &f->bound, words, &f->prints[i]);
     }
-    for (unsigned k = 0; k < VM_TEXELS; k++)
-        if (!fetch_corner(w, ip, mask, k, f))
+    for (unsigned k = 0; k < VM_TEXELS; k += 2) {
+        corner_pair pair;
+        if (!fetch_corner(w, ip, mask, k, f, &pair) ||
+            !fetch_corner(w, ip, mask, k + 1, f, &pair) || !count_pair(w, ip, &pair, f))
             return false;
+    }
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         vm_texture_blend(ip, &f->bound, &f->prints[i], (const uint8_t(*)[16])f->texels[i], out);

@@ -73,9 +73,9 @@ static void launches_become_tasks_that_check(void **state) {
         {"square",
          {"\"entry\": \"square<int>\"", "\"grid\": \"7\"", "\"count\": \"n\"", "{\"n\": 1000}",
           "\"low\": 0, \"high\": 99"}},
-        /* Structs with fields of several types are buffers of whole numbers. */
+        /* Structs with fields of several types have the data of each field's range. */
         {"drift",
-         {"\"name\": \"particles\", \"kind\": \"inout\", \"type\": \"u32\", \"count\": \"4 * n\"",
+         {"\"stride\": 16, \"fields\": [\n      {\"name\": \"x\", \"type\": \"f32\", \"offset\": 0",
           "\"particles\": {\"file\": \"data/launch2/particles.npy\"}", "\"value\": 0.25",
           "{\"n\": 1000, \"force_count\": 8}", "\"type\": \"f32\", \"count\": \"force_count\""}},
     };
@@ -336,8 +336,6 @@ static void words_are_checked(void **state) {
     cli_expect_error(CLI_RUN("init", "--from-run", PROGRAM, "--source", SOURCE, "--kernel", "saxpy",
                              "--launches", "0"),
                      2, "--launches 0: a task needs a launch");
-    cli_expect_error(CLI_RUN("init", SOURCE, "drift", "--out", cli_path("drift0")), 2,
-                     "pass one buffer a field, or make the task of a program's run (--from-run)");
     cli_expect_error(CLI_RUN("init", SOURCE, "--kernel", "saxpy"), 2,
                      "--kernel needs --from-run PROGRAM");
     cli_expect_error(CLI_RUN("init", SOURCE, "saxpy", "spmv"), 2,
@@ -385,7 +383,7 @@ static void launches_that_are_too_dear_are_no_cases(void **state) {
     ev_str cases = EV_STR_EMPTY;
     assert_non_null(c);
     assert_int_equal(cuda_text_read(source, strlen(source), &t, &err), EV_OK);
-    assert_int_equal(draft_read(t, "twice.cu", NULL, true, &d, &err), EV_OK);
+    assert_int_equal(draft_read(t, "twice.cu", NULL, &d, &err), EV_OK);
     c->launch = &launch;
     c->cost = UINT64_C(6200000000);
     assert_int_equal(draft_write_traced(&dt, cli_folder(), &cases, &err), EV_OK);

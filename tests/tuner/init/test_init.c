@@ -78,6 +78,12 @@ static void plain_files_become_tasks_that_check(void **state) {
         {"structarg.cu",
          NULL,
          {"\"kind\": \"struct\", \"bytes\": 12", "\"name\": \"height\"", "\"value\": 0.5"}},
+        {"mixed.cu",
+         NULL,
+         {"\"name\": \"bodies\", \"kind\": \"inout\", \"count\": \"n\", \"stride\": 64",
+          "{\"name\": \"box[1].low\", \"type\": \"f32\", \"offset\": 40, \"count\": 3, \"data\"",
+          "\"name\": \"found\", \"kind\": \"out\", \"count\": \"n\", \"stride\": 8, \"fields\": [\n"
+          "      {\"name\": \"kind\", \"type\": \"u8\", \"offset\": 0},\n"}},
         {"matrices.cu",
          NULL,
          {"\"name\": \"weight\", \"kind\": \"struct\", \"bytes\": 12",
@@ -181,10 +187,23 @@ static void atomics_are_read_and_written(void **state) {
 
 static void what_no_task_has_is_refused(void **state) {
     (void)state;
-    cli_write("mixed.cu",
-              "struct P { float x; int id; };\n__global__ void k(P *p) { p[0].id = 1; }\n");
-    cli_expect_error(CLI_RUN("init", cli_path("mixed.cu"), "--out", cli_path("a")), 2,
-                     "mixed.cu:2: p has the type 'P'");
+    static const char *const structs[] = {
+        "struct P { float *x; int id; };\n",
+        "struct P { float x; unsigned a : 3, b : 5; };\n",
+        "struct B { int id; }; struct P : B { float x; };\n",
+        "struct __attribute__((packed)) P { char k; float x; };\n",
+        "struct P { char k; float x; } __attribute__((packed));\n",
+        "#pragma pack(push, 1)\nstruct P { char k; float x; };\n",
+    };
+    for (size_t i = 0; i < sizeof structs / sizeof structs[0]; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "%s__global__ void k(P *p) { p[0].id = 1; }\n", structs[i]);
+        cli_write("mixed.cu", text);
+        cli_expect_error(CLI_RUN("init", cli_path("mixed.cu"), "--out", cli_path("a")), 2,
+                         i + 1 < sizeof structs / sizeof structs[0]
+                             ? "mixed.cu:2: p has the type 'P'"
+                             : "mixed.cu:3: p has the type 'P'");
+    }
     cli_expect_error(CLI_RUN("init", "tests/tuner/init/sources/rows.cu", "--out", cli_path("a")), 2,
                      "has several kernels; name one: fill, softmax");
     cli_expect_error(
