@@ -75,18 +75,23 @@ static bool write_file(const char *path, const text *t) {
 
 /* ---- the compiler ---- */
 
-/* The next clang-19 in PATH that is not this program. */
+/* The first clang-19 in PATH behind this program's folder; a script before the folder may be what
+ * called this program. */
 static bool find_compiler(char path[PATH_MAX]) {
     char self[PATH_MAX], there[PATH_MAX];
-    char *all = strdup(getenv("PATH") != NULL ? getenv("PATH") : "/usr/bin"), *rest = all;
-    bool found = false;
-    for (char *dir; !found && realpath("/proc/self/exe", self) != NULL &&
-                    (dir = strsep(&rest, ":")) != NULL;) {
+    const char *all = getenv("PATH");
+    char *copy = strdup(all != NULL ? all : "/usr/bin"), *rest = copy, *dir;
+    bool is_behind = false, found = false;
+    while (!found && copy != NULL && realpath("/proc/self/exe", self) != NULL &&
+           (dir = strsep(&rest, ":")) != NULL) {
         (void)snprintf(path, PATH_MAX, "%s/clang-19", dir);
-        found =
-            realpath(path, there) != NULL && strcmp(there, self) != 0 && access(path, X_OK) == 0;
+        bool is_there = realpath(path, there) != NULL;
+        if (is_there && strcmp(there, self) == 0)
+            is_behind = true;
+        else
+            found = is_behind && is_there && access(path, X_OK) == 0;
     }
-    free(all);
+    free(copy);
     return found;
 }
 

@@ -75,6 +75,14 @@ for turn in 1 2; do
   [[ $status == 1 ]] || fail "status $status of a wrong source (turn $turn)"
   grep -q 'x.c:5' words || fail "an error is lost (turn $turn)"
 done
+# Before it in PATH may stand a script that calls it.
+mkdir before
+printf '#!/bin/sh\nexec "%s/tests/compiled/clang-19" "$@"\n' "$build" >before/clang-19
+chmod +x before/clang-19
+echo 'int v;' >v.c
+PATH=$folder/before:$PATH
+expect 1 timeout 20 clang-19 -c v.c -o v.o
+expect 0 timeout 20 clang-19 -c v.c -o v.o
 expect 1 clang-19 --version >words
 grep -q 'clang version 19' words || fail "no version"
 status=0
