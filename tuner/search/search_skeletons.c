@@ -2,15 +2,16 @@
  * prefix, without local edits (docs/structure.md).
  *
  * Each start has a pool of its fastest skeletons of each depth, which is the number of structural
- * edits that open (ir_genome_opening_count). Half of the parents come from a random depth: a
- * structure of two edits that neither edit foretells is found near the start, not near the fastest.
- * Few members may share a prefix or an outline, which is the kinds and places of the edits that
- * open, so that a structure that is slower at first gets time. Edits that do nothing would fill the
- * pool with one structure, so each edit and knob of the fastest is left out on trial, and a member
- * goes when one with a part of its edits is as fast, or faster where the other edits make no places
- * for more. A child of the pool has one parent and one to three steps: another structural edit,
- * another option of one, one edit less, an edit of another skeleton, another macro; or two parents,
- * which are crossed. It enters the islands like any other child, where local edits are drawn on it.
+ * edits that open (ir_genome_opening_count). A third of the parents is the fastest itself, and
+ * nearly a third comes from a random depth: a structure of two edits that neither edit foretells is
+ * found near the start, not near the fastest. Few members may share a prefix or an outline, which
+ * is the kinds and places of the edits that open, so that a structure that is slower at first gets
+ * time. Edits that do nothing would fill the pool with one structure, so each edit and knob of the
+ * fastest is left out on trial, and a member goes when one with a part of its edits is as fast, or
+ * faster where the other edits make no places for more. A child of the pool has one parent and one
+ * to three steps: another structural edit, another option of one, one edit less, an edit of another
+ * skeleton, another macro; or two parents, which are crossed. It enters the islands like any other
+ * child, where local edits are drawn on it.
  *
  * The kinds of edits that open are swept first, each as often, since a structure of two edits is
  * found from its parts. What an option brings depends on the options of the others: four elements a
@@ -53,7 +54,8 @@
 #define EXTENDED 0.15    /* so often an extension is drawn of what is left, the same */
 #define LIMITED 0.08     /* so often a limit of registers, before neighbours, the same */
 #define REDUCED 0.3    /* so often the fastest is drawn without an edit, while one is left to try */
-#define BY_DEPTH 0.5   /* so often the parent is one of a random depth, shallow ones more often */
+#define BEST 0.35      /* so often the parent is the fastest: a small budget gets far by climbing */
+#define BY_DEPTH 0.3   /* so often it is one of a random depth, shallow ones more often */
 #define TWINS 0.0002   /* relative difference of times of skeletons that do the same */
 #define NOTHING 0.02   /* relative change of time by an edit that is not worth a place */
 #define CROSSED 0.2    /* so often two skeletons are crossed */
@@ -163,7 +165,10 @@ static size_t choose_depth(const skeleton_pool *p, ev_pcg *rng) {
 
 static member *choose(skeleton_pool *p, ev_pcg *rng) {
     size_t of[SKELETONS];
-    bool by_depth = ev_pcg_unit(rng) < BY_DEPTH;
+    double at = ev_pcg_unit(rng);
+    if (at < BEST)
+        return &p->members[0];
+    bool by_depth = at < BEST + BY_DEPTH;
     size_t depth = by_depth ? choose_depth(p, rng) : SKELETON_DEPTHS;
     return choose_of(p, of, list_members(p, depth, of), rng);
 }
