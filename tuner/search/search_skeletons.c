@@ -54,8 +54,7 @@
 #define EXTENDED 0.15    /* so often an extension is drawn of what is left, the same */
 #define LIMITED 0.08     /* so often a limit of registers, before neighbours, the same */
 #define REDUCED 0.3    /* so often the fastest is drawn without an edit, while one is left to try */
-#define BEST 0.35      /* so often the parent is the fastest: a small budget gets far by climbing */
-#define BY_DEPTH 0.3   /* so often it is one of a random depth, shallow ones more often */
+#define BY_DEPTH 0.5   /* so often the parent is one of a random depth, shallow ones more often */
 #define TWINS 0.0002   /* relative difference of times of skeletons that do the same */
 #define NOTHING 0.02   /* relative change of time by an edit that is not worth a place */
 #define CROSSED 0.2    /* so often two skeletons are crossed */
@@ -165,10 +164,7 @@ static size_t choose_depth(const skeleton_pool *p, ev_pcg *rng) {
 
 static member *choose(skeleton_pool *p, ev_pcg *rng) {
     size_t of[SKELETONS];
-    double at = ev_pcg_unit(rng);
-    if (at < BEST)
-        return &p->members[0];
-    bool by_depth = at < BEST + BY_DEPTH;
+    bool by_depth = ev_pcg_unit(rng) < BY_DEPTH;
     size_t depth = by_depth ? choose_depth(p, rng) : SKELETON_DEPTHS;
     return choose_of(p, of, list_members(p, depth, of), rng);
 }
