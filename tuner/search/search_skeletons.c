@@ -2,16 +2,15 @@
  * prefix, without local edits (docs/structure.md).
  *
  * Each start has a pool of its fastest skeletons of each depth, which is the number of structural
- * edits that open (ir_genome_opening_count). A third of the parents is the fastest itself, and
- * nearly a third comes from a random depth: a structure of two edits that neither edit foretells is
- * found near the start, not near the fastest. Few members may share a prefix or an outline, which
- * is the kinds and places of the edits that open, so that a structure that is slower at first gets
- * time. Edits that do nothing would fill the pool with one structure, so each edit and knob of the
- * fastest is left out on trial, and a member goes when one with a part of its edits is as fast, or
- * faster where the other edits make no places for more. A child of the pool has one parent and one
- * to three steps: another structural edit, another option of one, one edit less, an edit of another
- * skeleton, another macro; or two parents, which are crossed. It enters the islands like any other
- * child, where local edits are drawn on it.
+ * edits that open (ir_genome_opening_count). Half of the parents come from a random depth: a
+ * structure of two edits that neither edit foretells is found near the start, not near the fastest.
+ * Few members may share a prefix or an outline, which is the kinds and places of the edits that
+ * open, so that a structure that is slower at first gets time. Edits that do nothing would fill the
+ * pool with one structure, so each edit and knob of the fastest is left out on trial, and a member
+ * goes when one with a part of its edits is as fast, or faster where the other edits make no places
+ * for more. A child of the pool has one parent and one to three steps: another structural edit,
+ * another option of one, one edit less, an edit of another skeleton, another macro; or two parents,
+ * which are crossed. It enters the islands like any other child, where local edits are drawn on it.
  *
  * The kinds of edits that open are swept first, each as often, since a structure of two edits is
  * found from its parts. What an option brings depends on the options of the others: four elements a
