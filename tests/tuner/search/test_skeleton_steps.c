@@ -1,0 +1,141 @@
+/* What a worker makes of a step: removal of structure drops local edits, a child whose edits lost
+ * their places is mended, and structure of the stock takes its usual place. */
+#include "tuner/search/draw.h"
+
+#include <string.h>
+
+#include "tests/tuner/search/skeleton_genomes.h"
+
+static const task_start textbook = {.name = "textbook"};
+
+static ev_status no_base(void *context, const ir_genome *genome, const ir_base **out,
+                         ev_error *err) {
+    (void)context, (void)genome, (void)out;
+    return ev_fail(err, EV_BAD, "no base");
+}
+
+static ev_status add_structure(void *context, const ir_genome *parent, ir_edit_kind kind,
+                               const ir_hints *hints, ev_pcg *rng, ir_genome **out, ev_error *err) {
+    (void)context, (void)kind, (void)hints, (void)rng;
+    ir_genome *child = ir_genome_clone(parent), *one = genome_of(8, -1);
+    ir_genome_keep_knobs(child);
+    bool is_new = ir_genome_append_from(child, one, 0);
+    ir_genome_free(one);
+    if (!is_new) { /* a follower, which the genome has already */
+        ir_genome_free(child);
+        return ev_fail(err, EV_BAD, "the edit is there");
+    }
+    *out = child;
+    return EV_OK;
+}
+
+static ir_genome *step(const ir_genome *parent, unsigned arm, const ir_genome *stock) {
+    const task t = {.starts = (task_start *)&textbook, .start_count = 1};
+    draw_bases bases = {.get = no_base, .structure = add_structure};
+    recipe r = {.parents = {ir_genome_ref(parent)},
+                .parent_count = 1,
+                .steps = {{.arms = {arm}, .count = 1}},
+                .step_count = 1};
+    if (stock)
+        r.stock[r.stock_count++] = ir_genome_ref(stock);
+    drawn_child child = {0};
+    ev_str operators = EV_STR_EMPTY;
+    ev_error err = {0};
+    ev_status status = draw_child(&t, &bases, &r, &child, &operators, &err);
+    ev_str_free(&operators);
+    recipe_free(&r);
+    return status == EV_OK ? child.genome : NULL;
+}
+
+static void check_step(const ir_genome *parent, unsigned arm, const ir_genome *stock, size_t prefix,
+                       size_t edits) {
+    ir_genome *child = step(parent, arm, stock);
+    assert_non_null(child);
+    assert_int_equal(ir_genome_prefix_count(child), prefix);
+    assert_int_equal(ir_genome_edit_count(child), edits);
+    ir_genome_free(child);
+}
+
+static void test_steps_on_structure_drop_local_edits(void **state) {
+    (void)state;
+    ir_genome *skeleton = genome_of(2, -1), *grown = genome_of(2, 7), *other = genome_of(4, -1);
+    ir_genome *bare = genome_of(0, -1);
+    check_step(grown, IR_EDIT_COARSEN, NULL, 2, 2);
+    check_step(grown, ARM_OF(RETUNE), NULL, 1, 1);
+    check_step(grown, ARM_OF(COMBINE), other, 2, 2);
+    check_step(skeleton, ARM_OF(DROP), NULL, 0, 0);
+    check_step(grown, ARM_OF(DROP), NULL, 1, 1); /* the local edit, never the structural one */
+    assert_null(step(bare, ARM_OF(RETUNE), NULL));
+    ir_genome_free(skeleton);
+    ir_genome_free(grown);
+    ir_genome_free(other);
+    ir_genome_free(bare);
+}
+
+/* Keeps the first structural edit alone; `context` counts the genomes that edits may come from. */
+static ev_status keep_first(void *context, const ir_genome *child, const ir_genome *const *parents,
+                            size_t count, ir_genome **out, ev_error *err) {
+    (void)err;
+    assert_int_equal(ir_genome_prefix_count(parents[0]), 1);
+    *(size_t *)context += count;
+    *out = ir_genome_part(child, 0, 1);
+    return EV_OK;
+}
+
+/* A child of another structure is mended, with all genomes that its edits came from; one with its
+ * parent's structure is not. */
+static void test_a_child_is_mended(void **state) {
+    (void)state;
+    const task t = {.starts = (task_start *)&textbook, .start_count = 1};
+    ir_genome *origin = skeleton_of(true, 0, 0), *tuned = skeleton_of(true, 8, 0);
+    for (size_t made = 0; made < 2; made++) {
+        size_t sources = 0;
+        draw_bases bases = {.context = &sources, .get = no_base, .mend = keep_first};
+        recipe r = {.parents = {ir_genome_ref(tuned)}, .parent_count = 1, .tuned = made == 1};
+        if (r.tuned)
+            r.origin[r.origin_count++] = ir_genome_ref(origin);
+        r.stock[r.stock_count++] = ir_genome_ref(origin);
+        drawn_child child = {0};
+        ev_str operators = EV_STR_EMPTY;
+        ev_error err = {0};
+        assert_int_equal(draw_child(&t, &bases, &r, &child, &operators, &err), EV_OK);
+        assert_int_equal(ir_genome_prefix_count(child.genome), made == 1 ? 1 : 2);
+        assert_int_equal(sources, made == 1 ? 2 : 0);
+        ev_str_free(&operators);
+        drawn_child_free(&child);
+        recipe_free(&r);
+    }
+    ir_genome_free(origin);
+    ir_genome_free(tuned);
+}
+
+/* A structural edit of the stock takes its usual place: work is divided before blocks are
+ * relabelled. */
+static void test_stock_takes_its_usual_place(void **state) {
+    (void)state;
+    ir_genome *relabelled = genome_of(2, 7), *coarsened = skeleton_of(true, 0, 0);
+    assert_int_equal(ir_structure_usual_place(relabelled, IR_EDIT_COARSEN), 0);
+    assert_int_equal(ir_structure_usual_place(relabelled, IR_EDIT_RELABEL_THREADS), 1);
+    assert_int_equal(ir_structure_usual_place(coarsened, IR_EDIT_UNROLL_LOOP), 1);
+    ir_genome *child = step(relabelled, ARM_OF(COMBINE), coarsened);
+    assert_non_null(child);
+    assert_int_equal(ir_genome_edit_count(child), 2);
+    assert_int_equal(ir_genome_edit_kind(child, 0), IR_EDIT_COARSEN);
+    assert_int_equal(ir_genome_edit_kind(child, 1), IR_EDIT_RELABEL_BLOCKS);
+    ir_genome *again = step(child, ARM_OF(COMBINE), coarsened); /* it has the edit: retuned */
+    assert_int_equal(ir_genome_edit_count(again), 2);
+    assert_false(ir_genome_same_prefix(again, child));
+    ir_genome_free(again);
+    ir_genome_free(relabelled);
+    ir_genome_free(coarsened);
+    ir_genome_free(child);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steps_on_structure_drop_local_edits),
+        cmocka_unit_test(test_a_child_is_mended),
+        cmocka_unit_test(test_stock_takes_its_usual_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
