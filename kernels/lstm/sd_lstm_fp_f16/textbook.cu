@@ -27,16 +27,18 @@ extern "C" __global__ void sd_lstm_fp_f16(const half *X, const int *kept, const 
     if (j >= H || b >= B)
         return;
 
-    float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    float i = 0.0f, f = 0.0f, g = 0.0f, o = 0.0f;
     for (int n = 0; n < k; n++) {
         float x = __half2float(X[b * H + kept[n]]);
-        for (int gate = 0; gate < 4; gate++)
-            sum[gate] += x * __half2float(W[(gate * H + j) * H + kept[n]]);
+        i += x * __half2float(W[(0 * H + j) * H + kept[n]]);
+        f += x * __half2float(W[(1 * H + j) * H + kept[n]]);
+        g += x * __half2float(W[(2 * H + j) * H + kept[n]]);
+        o += x * __half2float(W[(3 * H + j) * H + kept[n]]);
     }
-    float i = sigmoid(__half2float(G[b * 4 * H + 0 * H + j]) + scale * sum[0]);
-    float f = sigmoid(__half2float(G[b * 4 * H + 1 * H + j]) + scale * sum[1]);
-    float g = tanhf(__half2float(G[b * 4 * H + 2 * H + j]) + scale * sum[2]);
-    float o = sigmoid(__half2float(G[b * 4 * H + 3 * H + j]) + scale * sum[3]);
+    i = sigmoid(__half2float(G[b * 4 * H + 0 * H + j]) + scale * i);
+    f = sigmoid(__half2float(G[b * 4 * H + 1 * H + j]) + scale * f);
+    g = tanhf(__half2float(G[b * 4 * H + 2 * H + j]) + scale * g);
+    o = sigmoid(__half2float(G[b * 4 * H + 3 * H + j]) + scale * o);
     float c = f * __half2float(C[b * H + j]) + i * g;
 
     gates[b * 4 * H + 0 * H + j] = __float2half(i);
