@@ -79,17 +79,18 @@ static inline cache_line *model_cache_line(model_cache *cache, uint64_t line, ui
     cache->count++;
     return l;
 }
-/* The set of a line: neighbours lie in different sets, and the higher bits are folded in, as in the
- * hardware, so that strides of powers of two spread over the sets. */
-static inline uint32_t model_cache_set(const model_cache *cache, uint64_t line) {
-    return (uint32_t)(line ^ line >> 5 ^ line >> 10 ^ line >> 15) & cache->set_mask;
+/* The set of a line by its home: neighbours lie in different sets, and the higher bits are folded
+ * in, as in the hardware, so that strides of powers of two spread over the sets. */
+static inline uint32_t model_cache_set(const model_cache *cache, uint64_t home) {
+    return (uint32_t)(home ^ home >> 5 ^ home >> 10 ^ home >> 15) & cache->set_mask;
 }
-/* Puts a line into the L1, in place of the least recently used line of the next group of its set.
- * The groups take turns, so all ways of a set fill before a line is replaced. If that way was
- * last used in an earlier round, its index may belong to another line by now, and that line is left
- * as it is. */
-static inline void model_cache_place(model_cache *cache, cache_line *l) {
-    uint32_t set = model_cache_set(cache, l->tag - cache->round), group = cache->turn[set];
+/* Puts a line into the L1 before its first read (there == 0). `home`: a number of the line that
+ * does not depend on where the device placed the buffers (model_buffers_line). It comes in place of
+ * the least recently used line of the next group of its set. The groups take turns, so all ways of
+ * a set fill before a line is replaced. If that way was last used in an earlier round, its index
+ * may belong to another line by now, and that line is left as it is. */
+static inline void model_cache_place(model_cache *cache, cache_line *l, uint64_t home) {
+    uint32_t set = model_cache_set(cache, home), group = cache->turn[set];
     uint32_t way = set * 2 * cache->ways + group;
     cache->turn[set] = group + CACHE_GROUP < cache->ways ? group + CACHE_GROUP : 0;
     const uint32_t *used = cache->sets + way;
@@ -102,10 +103,9 @@ static inline void model_cache_place(model_cache *cache, cache_line *l) {
     *place = (uint32_t)(l - cache->lines);
     l->way = way;
 }
-/* Reads a mask of sectors of a line through the L1. Returns the sectors that missed. */
+/* Reads a mask of sectors of a line through the L1, where it has a place. Returns the sectors that
+ * missed. */
 static inline unsigned model_cache_read(model_cache *cache, cache_line *l, unsigned sectors) {
-    if (l->there == 0)
-        model_cache_place(cache, l);
     unsigned missing = sectors & ~(unsigned)l->there;
     l->there |= (uint8_t)sectors;
     cache->sets[l->way] = ++cache->clock;

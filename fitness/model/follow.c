@@ -118,6 +118,8 @@ static ALWAYS_INLINE model_term read_line(model *m, block_state *b, bool bypasse
     cache_line *l = model_cache_line(&b->cache, line, hash);
     if (bypasses_l1)
         return fetch_sectors(m, b, c, l, line, sectors, remote);
+    if (l->there == 0)
+        model_cache_place(&b->cache, l, model_buffers_line(&m->buffers, line));
     unsigned missing = model_cache_read(&b->cache, l, sectors);
     if (missing == 0)
         return model_cache_is_coming(&b->cache, l) ? (model_term)l->from : MODEL_L1;

@@ -697,6 +697,7 @@ void model_set_buffers(model *m, const model_buffer *buffers, size_t count) {
     memcpy(m->buffers.list, buffers, kept * sizeof *buffers);
     m->buffers.count = m->shape.buffer_count = kept;
     m->buffers.last = 0;
+    model_buffers_number(&m->buffers);
 }
 
 static void share_waits(model *m, uint32_t pc, double all) {

@@ -45,6 +45,10 @@ model_time time_of(const gpu *g, const subject *s) {
     assert_int_equal(vm_memory_new_peers(1u << 27, 2, memory, &err), EV_OK);
     model_buffer buffers[2], ranges[2];
     uint64_t params[2];
+    if (s->before > 0)
+        assert_int_equal(
+            vm_memory_alloc(memory[s->peer], s->before, VM_BUFFER_IN, "before", &params[0], &err),
+            EV_OK);
     for (int i = 0; i < 2; i++) {
         vm_memory *of = memory[i == 0 ? s->peer : 0];
         assert_int_equal(vm_memory_alloc(of, BUFFER_BYTES, VM_BUFFER_INOUT, "b", &params[i], &err),

@@ -9,6 +9,7 @@ typedef struct subject {
     const char *body;   /* of the kernel: %r1 thread, %r2 block, %r4 both, %rd1 in, %rd2 out */
     const char *bounds; /* directives of the entry; NULL: none */
     uint32_t grid, block, shared;
+    uint32_t before;   /* bytes of another buffer that lies before them; 0: there is none */
     int peer;          /* 1: `in` is a peer's memory, */
     model_reach reach; /* and so far away */
 } subject;

@@ -71,6 +71,8 @@ static void run_block(model_cache *c, ev_pcg *rng, uint32_t lines, uint32_t acce
             assert_int_equal(model_cache_touch(l, sectors, false),
                              plain_touch(&p->loads[line], sectors));
         } else {
+            if (!hit && l->there == 0)
+                model_cache_place(c, l, line);
             unsigned missing = hit ? 0 : model_cache_read(c, l, sectors);
             assert_int_equal(missing, plain_read(p, line, sectors));
             assert_int_equal(model_cache_touch(l, missing, false),
@@ -108,6 +110,7 @@ static void test_hits_on_their_way(void **state) {
     model_cache c;
     assert_int_equal(model_cache_make(L1_BYTES, &c, &err), EV_OK);
     cache_line *l = model_cache_line(&c, LINE, model_line_hash(LINE));
+    model_cache_place(&c, l, LINE);
     assert_int_equal(model_cache_read(&c, l, 1), 1);
     model_cache_miss(&c, l, FROM, LATENCY);
     static const struct {
