@@ -20,11 +20,12 @@
 
 #define TRIPLE "nvptx64-nvidia-cuda"
 
-/* The oldest PTX version that LLVM 19 needs for a target (its NVPTX.td), not below 6.3: an older
- * version loads on more drivers. */
+/* The oldest PTX version that LLVM 19 needs for a target (its NVPTX.td), not below 6.3, and for sm_75
+ * not below 6.5, which brought the shapes of mma.sync that sm_75 has: an older version loads on
+ * more drivers. */
 int ir_ptx_version(int sm) {
     static const int table[][2] = {{53, 63}, {60, 63}, {61, 63}, {62, 63}, {70, 63}, {72, 63},
-                                   {75, 63}, {80, 70}, {86, 71}, {87, 74}, {89, 78}, {90, 78}};
+                                   {75, 65}, {80, 70}, {86, 71}, {87, 74}, {89, 78}, {90, 78}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (table[i][0] == sm)
             return table[i][1];
