@@ -7,6 +7,7 @@
  * the wait. Flags are stored with release semantics and polled with acquire semantics: no step has
  * a fence of its own. A rank begins with the peer behind it, so that not all send to one. */
 #include "evoke_cuda.h"
+#include "evoke_flags.h"
 
 #ifndef BLOCK
 #define BLOCK 256
@@ -34,26 +35,16 @@ struct launch {
     unsigned epoch;
 };
 
-static __device__ __forceinline__ void tell(unsigned *flag, unsigned value) {
-    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
-}
-
-static __device__ __forceinline__ unsigned ask(const unsigned *flag) {
-    unsigned value;
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-    return value;
-}
-
 /* All that the block has stored of the piece is there before the flags are. */
 static __device__ __forceinline__ void tell_all(const launch &l, int piece, unsigned value) {
     __syncthreads();
     if ((int)threadIdx.x < l.ranks)
-        tell(l.all_flags[threadIdx.x] + piece * l.ranks + l.rank, value);
+        flag_set(l.all_flags[threadIdx.x] + piece * l.ranks + l.rank, value);
 }
 
 static __device__ __forceinline__ void wait_all(const launch &l, int piece, unsigned value) {
     if ((int)threadIdx.x < l.ranks) {
-        while ((int)(ask(l.flags + piece * l.ranks + threadIdx.x) - value) < 0)
+        while ((int)(flag_read(l.flags + piece * l.ranks + threadIdx.x) - value) < 0)
             ;
     }
 }

@@ -7,6 +7,7 @@
  * thread did before. At most BLOCKS blocks go over the pieces in order: blocks wait for each other,
  * so all of them must be on the GPU at once. */
 #include "evoke_cuda.h"
+#include "evoke_flags.h"
 
 #ifndef BLOCK
 #define BLOCK 256
@@ -21,16 +22,6 @@
 #define GROUP (PIECES * PIECE)
 #define STEPS (GROUP / 4 / BLOCK)
 
-static __device__ __forceinline__ void tell(unsigned *flag, unsigned value) {
-    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
-}
-
-static __device__ __forceinline__ unsigned ask(const unsigned *flag) {
-    unsigned value;
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-    return value;
-}
-
 /* The flags of a group: a thread for each of its pieces. */
 struct post {
     unsigned *to, *from;
@@ -40,11 +31,11 @@ struct post {
     __device__ __forceinline__ void sent(int step) const {
         __syncthreads();
         if (to != nullptr)
-            tell(to, before + step + 1);
+            flag_set(to, before + step + 1);
     }
     __device__ __forceinline__ void wait(int step) const {
         if (to != nullptr) {
-            while ((int)(ask(from) - (before + step)) < 0)
+            while ((int)(flag_read(from) - (before + step)) < 0)
                 ;
         }
         __syncthreads();

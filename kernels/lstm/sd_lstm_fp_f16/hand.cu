@@ -38,6 +38,21 @@ static __device__ __forceinline__ float sigmoid(float x) {
     return 1.0f / (1.0f + expf(-x));
 }
 
+/* The gates, the cell and the output of unit j of sequence b, by the sums of the gates. */
+static __device__ __forceinline__ void make_cell(const float z[4], const half *C, half *gates,
+                                                 half *C_out, half *H_out, int b, int j, int H) {
+    const size_t at = (size_t)b * H + j;
+    half *out = gates + (size_t)b * 4 * H + j;
+    float i = sigmoid(z[0]), f = sigmoid(z[1]), g = tanhf(z[2]), o = sigmoid(z[3]);
+    float c = f * __half2float(C[at]) + i * g;
+    out[0] = __float2half(i);
+    out[H] = __float2half(f);
+    out[2 * H] = __float2half(g);
+    out[3 * H] = __float2half(o);
+    C_out[at] = __float2half(c);
+    H_out[at] = __float2half(o * tanhf(c));
+}
+
 #if __CUDA_ARCH__ >= 750
 
 /* Eight halves of a lane, in pairs. */
@@ -209,7 +224,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS)
         const int b = first_row + r, j = first_unit + u;
         if (b < B && j < H) {
             const half *recurrent = G + (size_t)b * 4 * H + j;
-            half *out = gates + (size_t)b * 4 * H + j;
             float z[4];
 #pragma unroll
             for (int gate = 0; gate < 4; gate++) {
@@ -219,14 +233,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS)
                     total += sums[part][u / 4 * 16 + gate * 4 + u % 4][r];
                 z[gate] = __half2float(recurrent[gate * H]) + scale * total;
             }
-            float i = sigmoid(z[0]), f = sigmoid(z[1]), g = tanhf(z[2]), o = sigmoid(z[3]);
-            float c = f * __half2float(C[(size_t)b * H + j]) + i * g;
-            out[0] = __float2half(i);
-            out[H] = __float2half(f);
-            out[2 * H] = __float2half(g);
-            out[3 * H] = __float2half(o);
-            C_out[(size_t)b * H + j] = __float2half(c);
-            H_out[(size_t)b * H + j] = __float2half(o * tanhf(c));
+            make_cell(z, C, gates, C_out, H_out, b, j, H);
         }
     }
 }
@@ -249,15 +256,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS)
                        __half2float(W[((size_t)gate * H + j) * H + kept[i]]);
             z[gate] = __half2float(G[((size_t)b * 4 + gate) * H + j]) + scale * sum;
         }
-        float i = sigmoid(z[0]), f = sigmoid(z[1]), g = tanhf(z[2]), o = sigmoid(z[3]);
-        float c = f * __half2float(C[(size_t)b * H + j]) + i * g;
-        half *out = gates + (size_t)b * 4 * H + j;
-        out[0] = __float2half(i);
-        out[H] = __float2half(f);
-        out[2 * H] = __float2half(g);
-        out[3 * H] = __float2half(o);
-        C_out[(size_t)b * H + j] = __float2half(c);
-        H_out[(size_t)b * H + j] = __float2half(o * tanhf(c));
+        make_cell(z, C, gates, C_out, H_out, b, j, H);
     }
 }
 #endif
