@@ -195,6 +195,18 @@ void cli_expect_error(ev_proc_result r, int exit_code, const char *words) {
     ev_proc_result_free(&r);
 }
 
+void cli_expect_mistakes(const char *name, const cli_mistake mistakes[], size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        cli_copy_changed(name, "bad.json", mistakes[i].old, mistakes[i].new);
+        ev_proc_result r = CLI_RUN("check", cli_path("bad.json"));
+        const char *err = ev_str_text(&r.err), *out = ev_str_text(&r.out);
+        assert_int_not_equal(r.exit_code, 0);
+        if (strstr(err, mistakes[i].words) == NULL && strstr(out, mistakes[i].words) == NULL)
+            fail_msg("no '%s' in: %s%s", mistakes[i].words, err, out);
+        ev_proc_result_free(&r);
+    }
+}
+
 json_t *cli_json(ev_proc_result r, int exit_code) {
     cli_expect(&r, exit_code);
     json_error_t problem;

@@ -30,6 +30,12 @@ ev_proc_result cli_shell(const char *line);
 void cli_expect(const ev_proc_result *r, int exit_code);
 /* As cli_expect, with nothing on stdout, and one line "evoke: ..." on stderr that has `words`. */
 void cli_expect_error(ev_proc_result r, int exit_code, const char *words);
+/* A change of a file, and words of the complaint. */
+typedef struct cli_mistake {
+    const char *old, *new, *words;
+} cli_mistake;
+/* `evoke check` refuses FOLDER/name with each of the changes, by these words in what it prints. */
+void cli_expect_mistakes(const char *name, const cli_mistake mistakes[], size_t count);
 /* The JSON object on the last line of stdout; the caller's reference. Frees the result. */
 json_t *cli_json(ev_proc_result r, int exit_code);
 

@@ -266,9 +266,7 @@ static void packed_structs_and_outputs(void **state) {
 
 static void mistakes_are_named(void **state) {
     (void)state;
-    static const struct {
-        const char *old, *new, *words;
-    } rows[] = {
+    static const cli_mistake rows[] = {
         {"\"offset\": 16", "\"offset\": 12", "begins at or behind the end of the field before, 16"},
         {"\"stride\": 32", "\"stride\": 22", "a struct has from 23 bytes"},
         {"\"name\": \"id\"", "\"name\": \"pos\"", "a second field is named pos"},
@@ -292,15 +290,7 @@ static void mistakes_are_named(void **state) {
          "\"shape\": {\"n\": 300}, \"data\": {\"b.q\": {\"generator\": \"ones\"}}",
          "\"b.q\" is no input of the task"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        cli_copy_changed("step.json", "bad.json", rows[i].old, rows[i].new);
-        ev_proc_result r = CLI_RUN("check", cli_path("bad.json"));
-        assert_int_not_equal(r.exit_code, 0);
-        if (strstr(ev_str_text(&r.err), rows[i].words) == NULL &&
-            strstr(ev_str_text(&r.out), rows[i].words) == NULL)
-            fail_msg("no '%s' in: %s%s", rows[i].words, ev_str_text(&r.err), ev_str_text(&r.out));
-        ev_proc_result_free(&r);
-    }
+    cli_expect_mistakes("step.json", rows, sizeof rows / sizeof rows[0]);
 }
 
 /* A variant's bundle takes the buffer as one of bytes, and its check knows the fields. */

@@ -115,9 +115,7 @@ static void a_bundle_has_the_layout(void **state) {
 
 static void mistakes_are_named(void **state) {
     (void)state;
-    static const struct {
-        const char *old, *new, *words;
-    } rows[] = {
+    static const cli_mistake rows[] = {
         {"\"offset\": 28", "\"offset\": 20", "begins at or behind the end of the field before, 24"},
         {"\"fields\"", "\"bytes\": 31, \"fields\"", "a struct has from 32 bytes"},
         {"\"fields\"", "\"bytes\": 40, \"fields\"", "has 40 bytes, and parameter"},
@@ -132,15 +130,7 @@ static void mistakes_are_named(void **state) {
         {"line<float, 5>", "line<5, float>", "the entry line<5, float>:1:"},
         {"line<float, 5>", "lime<float, 5>", "use of undeclared identifier 'lime'"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        cli_copy_changed("line.json", "bad.json", rows[i].old, rows[i].new);
-        ev_proc_result r = CLI_RUN("check", cli_path("bad.json"));
-        assert_int_not_equal(r.exit_code, 0);
-        if (strstr(ev_str_text(&r.err), rows[i].words) == NULL &&
-            strstr(ev_str_text(&r.out), rows[i].words) == NULL)
-            fail_msg("no '%s' in: %s%s", rows[i].words, ev_str_text(&r.err), ev_str_text(&r.out));
-        ev_proc_result_free(&r);
-    }
+    cli_expect_mistakes("line.json", rows, sizeof rows / sizeof rows[0]);
 }
 
 /* Other instances of the source are no choice, and the source's own needs no second one. */
