@@ -27,7 +27,7 @@ endif()
 
 # LLVM through llvm-config-19: the C API of one shared library, nothing of LLVM's CMake. A portable
 # target has of LLVM the NVPTX back end alone, and so has one with the property EVOKE_LLVM_ARCHIVES: it starts
-# in a quarter of the time that the loader takes for the shared library.
+# in a third of the time, as the loader has no shared library to relocate.
 find_program(EVOKE_LLVM_CONFIG NAMES llvm-config-19 REQUIRED)
 execute_process(COMMAND ${EVOKE_LLVM_CONFIG} --includedir OUTPUT_VARIABLE EVOKE_LLVM_INCLUDE OUTPUT_STRIP_TRAILING_WHITESPACE)
 execute_process(COMMAND ${EVOKE_LLVM_CONFIG} --libdir OUTPUT_VARIABLE EVOKE_LLVM_LIBDIR OUTPUT_STRIP_TRAILING_WHITESPACE)

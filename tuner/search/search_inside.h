@@ -62,7 +62,7 @@ typedef struct skeleton_pool {
     size_t count;
     bandit arms;    /* structural edits and the operators on skeletons */
     double best_ns; /* of the start's preserving variants; 0: none passed */
-    bool limited;   /* the start says how many registers a thread has: no limit applies */
+    bool has_limit; /* the start says how many registers a thread has: no limit applies */
     effort structure, local;
 } skeleton_pool;
 

@@ -16,10 +16,12 @@
  * found from its parts. What an option brings depends on the options of the others: four elements a
  * thread in one dimension and two in the other may be faster than two and two, which are slower
  * than two and four; a tile is best staged behind what divides the work; and a structure pays with
- * the edits that finish it alone. So two parts of the children are systematic, each drawn once: a
- * member's neighbours (its edits in the usual order; one option doubled or halved, or another form)
- * and its extensions (by the edit of a skeleton of one edit, finished as the one or as the other).
- * Of skeletons that divide the work into as many parts, the fastest alone is kept.
+ * the edits that finish it alone. So three parts of the children are systematic, each drawn once: a
+ * member's neighbours (its edits in the usual order; one option doubled or halved, or another
+ * form), its extensions (by the edit of a skeleton of one edit, finished as the one or as the
+ * other), and the member with fewer registers a thread, as more warps on an SM may pay for spills.
+ * A skeleton that takes the time of another one of the same places joins no pool. Of skeletons that
+ * divide the work into as many parts, the fastest alone is kept.
  *
  * LLVM builds a child of the pool unless its fast code at full shape takes twice as long as that of
  * its nearest built ancestor; others join the pool with an estimate. The small cases decide
@@ -282,7 +284,7 @@ static const int64_t limits[] = {128, 80, 64, 40};
 /* The next limit of a member's registers that makes no known genome; NULL: none is left. */
 static ir_genome *next_limit(const search *s, const skeleton_pool *p, member *m) {
     uint64_t same_as = 0;
-    while (!p->limited && m->limited < sizeof limits / sizeof limits[0]) {
+    while (!p->has_limit && m->limited < sizeof limits / sizeof limits[0]) {
         ir_genome *next = ir_genome_limit(m->genome, limits[m->limited++]);
         if (next && !search_knows(s, next, SEARCH_BY_GENOME, "", &same_as))
             return next;
@@ -595,7 +597,7 @@ void skeletons_settle(search *s, const draft *d, const child_result *r, const se
         note_missed(p, d, r);
         search_pay_arms(&p->arms, r->operators, search_gain(s, d, v));
         note_tried(s, p, d, r);
-        p->limited |= d->limits && v->outcome.stopped == GATE_VERIFY;
+        p->has_limit |= d->limits && v->outcome.stopped == GATE_VERIFY;
     }
     bool is_best = p->best_ns == 0 || p->best_ns > v->outcome.ns;
     if (passed && v->outcome.origin != SEARCH_ESTIMATED && is_best)
