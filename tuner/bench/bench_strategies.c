@@ -47,13 +47,12 @@ typedef struct interval {
 
 /* ---- one search ---- */
 
-/* Geometric mean over the held-out timed cases. */
-static double speedup_of(const tune_report *r, size_t start) {
+/* Over the start that was searched, unmodified: the geometric mean over the held-out timed cases.
+ */
+static double speedup_of(const tune_report *r) {
     double logs = 0;
-    for (size_t i = 0; i < r->row_count; i++) {
-        const tune_row *row = &r->rows[i];
-        logs += log((start == 0 ? row->baseline_ns : row->hand_ns) / row->best_ns);
-    }
+    for (size_t i = 0; i < r->row_count; i++)
+        logs += log(r->rows[i].alone_ns / r->rows[i].best_ns);
     return r->row_count > 0 ? exp(logs / (double)r->row_count) : 0;
 }
 
@@ -95,7 +94,7 @@ static ev_status run_trial(comparison *m, const char *path, size_t start, strate
                        .seed = seed,
                        .evaluations = report.evaluations,
                        .duplicates = report.duplicates,
-                       .speedup = speedup_of(&report, start),
+                       .speedup = speedup_of(&report),
                        .seconds = report.seconds};
     (void)snprintf(row->kernel, sizeof row->kernel, "%s",
                    report.row_count > 0 ? report.rows[0].kernel : path);

@@ -73,7 +73,8 @@ typedef struct tune_row {
     bool modelled;
     double baseline_ns; /* the first start, unmodified */
     double hand_ns;     /* the last start, unmodified; 0: the task has one start */
-    /* Intervals of 95 % of the two; 0: not known. */
+    double alone_ns;    /* the one start that was searched, unmodified; 0: all were */
+    /* Intervals of 95 % of the first two; 0: not known. */
     double baseline_low_ns, baseline_high_ns, hand_low_ns, hand_high_ns;
     double best_ns;
     double floor_ns; /* of the case, by the task's work; 0: not known */

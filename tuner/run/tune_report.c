@@ -117,6 +117,8 @@ json_t *rows_to_json(const tune_row *rows, size_t count) {
         /* a NULL fails the append below */
         (void)json_object_set_new(row, "fronts", fronts_json(r));
         (void)json_object_set_new(row, "at_floor", json_boolean(r->at_floor));
+        if (r->alone_ns > 0)
+            (void)json_object_set_new(row, "alone_ns", json_real(r->alone_ns));
         set_interval(row, "baseline_low_ns", r->baseline_low_ns, "baseline_high_ns",
                      r->baseline_high_ns);
         set_interval(row, "hand_low_ns", r->hand_low_ns, "hand_high_ns", r->hand_high_ns);
@@ -154,6 +156,7 @@ static tune_row row_from_json(const json_t *json) {
         .hand_ns = ev_json_number(json, "hand_ns", 0),
         .hand_low_ns = ev_json_number(json, "hand_low_ns", 0),
         .hand_high_ns = ev_json_number(json, "hand_high_ns", 0),
+        .alone_ns = ev_json_number(json, "alone_ns", 0),
         .best_ns = ev_json_number(json, "best_ns", 0),
         .floor_ns = ev_json_number(json, "floor_ns", 0),
         .at_floor = ev_json_flag(json, "at_floor", false),

@@ -26,8 +26,27 @@ static case_check find_check(const pool_job *job, const char *name) {
     return (case_check){0};
 }
 
-static void fill_row(const course *c, const winner *w, const task_case *at, const pool_job *hand,
-                     tune_row *row) {
+/* Unmodified starts on the timed held-out cases. */
+typedef struct start_checks {
+    pool_job *hand;  /* the task's last start; NULL: it has only one */
+    pool_job *alone; /* the one start that is searched, if it is another one; else NULL */
+} start_checks;
+
+/* The one start that is searched; NULL: all are. */
+static const task_start *only_start(const course *c) {
+    const char *wanted = c->run->options->starts;
+    return wanted && strcmp(wanted, "all") != 0 ? c->starts[0].start : NULL;
+}
+
+static double alone_ns(const course *c, const start_checks *starts, const tune_row *row) {
+    const task_start *only = only_start(c);
+    if (!only || only == &c->t->starts[0])
+        return only ? row->baseline_ns : 0;
+    return starts->alone ? find_check(starts->alone, row->at).ns : row->hand_ns;
+}
+
+static void fill_row(const course *c, const winner *w, const task_case *at,
+                     const start_checks *starts, tune_row *row) {
     assert(w->job != NULL);
     case_check checked = find_check(w->job, at->name);
     *row = (tune_row){.modelled = c->ready->modelled,
@@ -45,7 +64,7 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     row->error = checked.error;
     row->floor_ns = course_floor_ns(c, at->name);
     row->at_floor = c->at_floor;
-    case_check start = find_check(hand, at->name);
+    case_check start = find_check(starts->hand, at->name);
     row->hand_ns = start.ns;
     row->hand_low_ns = start.low_ns;
     row->hand_high_ns = start.high_ns;
@@ -62,21 +81,26 @@ static void fill_row(const course *c, const winner *w, const task_case *at, cons
     }
     if (w->promoted)
         row->error = w->score.error;
+    row->alone_ns = alone_ns(c, starts, row);
     row->speedup = row->best_ns > 0 ? row->baseline_ns / row->best_ns : 0;
 }
 
-/* Checks the task's last start, unmodified, on the timed held-out cases. *out is NULL if the task
- * has only one start. */
-static ev_status check_hand(course *c, pool_job **out, ev_error *err) {
-    const task *t = c->t;
-    *out = NULL;
-    if (t->start_count < 2)
-        return EV_OK;
+static ev_status check_start(course *c, const task_start *start, pool_job **out, ev_error *err) {
     const ir_genome *genome = NULL;
-    EV_TRY(winner_start_genome(&t->starts[t->start_count - 1], &genome, err));
+    EV_TRY(winner_start_genome(start, &genome, err));
     ev_status status = course_do(c, MESSAGE_CHECK, genome, out, err);
     ir_genome_free(genome);
     return status;
+}
+
+static ev_status check_starts(course *c, start_checks *out, ev_error *err) {
+    const task *t = c->t;
+    const task_start *last = &t->starts[t->start_count - 1], *only = only_start(c);
+    if (t->start_count > 1)
+        EV_TRY(check_start(c, last, &out->hand, err));
+    if (only && only != &t->starts[0] && only != last)
+        EV_TRY(check_start(c, only, &out->alone, err));
+    return EV_OK;
 }
 
 /* The speed-up of a front's fastest member over the baseline, on the search cases. */
@@ -127,20 +151,20 @@ static ev_status make_rows(course *c, const winner *w, const winner_beside *besi
                            ev_error *err) {
     tune_report *report = c->run->report;
     size_t first = report->row_count;
-    pool_job *hand = NULL;
-    EV_TRY(check_hand(c, &hand, err));
-    ev_status status = EV_OK;
+    start_checks starts = {0};
+    ev_status status = check_starts(c, &starts, err);
     for (size_t i = 0; status == EV_OK && i < c->t->case_count; i++) {
         const task_case *at = &c->t->cases[i];
         tune_row row;
         if (at->split != CORPUS_HELD_OUT || at->use != TASK_TIME)
             continue;
-        fill_row(c, fastest_at(w, beside, at->name), at, hand, &row);
+        fill_row(c, fastest_at(w, beside, at->name), at, &starts, &row);
         fill_fronts(c, &row);
         row.bold_speedup = bold_speedup(beside->bold, &row);
         status = rows_append(report, &row, err);
     }
-    pool_job_free(hand);
+    pool_job_free(starts.hand);
+    pool_job_free(starts.alone);
     EV_TRY(status);
     *out = rows_to_json(report->rows + first, report->row_count - first);
     return *out ? EV_OK : ev_fail_memory(err, 0);

@@ -220,6 +220,30 @@ static void references_are_not_searched(void **state) {
     json_decref(json);
 }
 
+/* Of a search of one start alone, the rows have the time of that start as it is beside those of the
+ * first and the last one. */
+static void one_start_is_timed(void **state) {
+    (void)state;
+    cli_copy_changed("stream.json", "three.json", "\"starts\": [{",
+                     "\"starts\": [{\"name\": \"slow\", \"source\": \"stream.cu\", \"entry\": "
+                     "\"wasteful\", \"grid\": \"ceil_div(n, 256)\", \"block\": 256}, "
+                     "{\"name\": \"middle\", \"source\": \"stream.cu\", \"entry\": "
+                     "\"wasteful\", \"grid\": \"ceil_div(n, 64)\", \"block\": 64}, {");
+    static const char *const starts[] = {"slow", "middle", "plain", "all"};
+    double alone[4], first[4], last[4];
+    for (size_t i = 0; i < 4; i++) {
+        json_t *json = cli_json(CLI_RUN("tune", cli_path("three.json"), "--evaluations", "1",
+                                        "--start", starts[i], "--json"),
+                                0);
+        alone[i] = ev_json_number(row_of(json), "alone_ns", 0);
+        first[i] = ev_json_number(row_of(json), "baseline_ns", 0);
+        last[i] = ev_json_number(row_of(json), "hand_ns", 0);
+        json_decref(json);
+    }
+    assert_true(alone[0] == first[0] && alone[2] == last[2] && alone[3] == 0);
+    assert_true(alone[1] > 0 && alone[1] != first[1] && alone[1] != last[1]);
+}
+
 /* Relabelled blocks of a coarsened grid, of which many have work for one of three members: as many
  * instructions, a third of the stores. Such blocks stand for each other alone, or the time comes
  * out below the floor (9.9 us where 14.0 us of bytes move). */
@@ -247,9 +271,9 @@ static void idle_members_are_no_gain(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stops_at_the_floor),      cmocka_unit_test(says_so_in_words),
-        cmocka_unit_test(goes_on_elsewhere),       cmocka_unit_test(waste_is_no_work),
-        cmocka_unit_test(too_fast_is_an_alarm),    cmocka_unit_test(references_are_not_searched),
-        cmocka_unit_test(idle_members_are_no_gain)};
+        cmocka_unit_test(stops_at_the_floor),   cmocka_unit_test(says_so_in_words),
+        cmocka_unit_test(goes_on_elsewhere),    cmocka_unit_test(waste_is_no_work),
+        cmocka_unit_test(too_fast_is_an_alarm), cmocka_unit_test(references_are_not_searched),
+        cmocka_unit_test(one_start_is_timed),   cmocka_unit_test(idle_members_are_no_gain)};
     return cmocka_run_group_tests(tests, set_up, cli_teardown);
 }
