@@ -55,7 +55,8 @@ typedef enum ir_anchor_kind {
     IR_ANCHOR_DIMENSION, /* "x", "y", "z": number 0 to 2 */
     IR_ANCHOR_LOOP,      /* "loop 0.1": the second loop in the first outermost one */
     IR_ANCHOR_ARGUMENT,  /* "a3" */
-    IR_ANCHOR_SHARED     /* "s0": the first shared array of the kernel */
+    IR_ANCHOR_SHARED,    /* "s0": the first shared array of the kernel */
+    IR_ANCHOR_DIVISOR    /* "x by w": the index along x where argument w divides it */
 } ir_anchor_kind;
 
 #define IR_ANCHOR_PATH 24
@@ -63,7 +64,7 @@ typedef enum ir_anchor_kind {
 typedef struct ir_anchor {
     ir_anchor_kind kind;
     uint32_t number;
-    char path[IR_ANCHOR_PATH]; /* of a loop, "0.1" */
+    char path[IR_ANCHOR_PATH]; /* of a loop, "0.1"; of a divisor, the argument's name */
 } ir_anchor;
 
 /* The form of a structural edit that has several; "strided" and so on in JSON. */
@@ -122,6 +123,9 @@ bool ir_edit_only_marks(ir_edit_kind kind);
 void ir_anchor_print(const ir_anchor *anchor, char text[IR_ANCHOR_TEXT]);
 const char *ir_form_name(ir_form form);
 
+/* The first axis behind `axis` along which a launch has one block of one thread; IR_AXES: none. */
+enum { IR_AXES = 3 };
+uint32_t ir_genome_unused_axis(const launch_rule *rule, uint32_t axis);
 /* The launch plan after one structural edit of a kernel with the plan `from`; *out is `from`, or
  * lives in the arena. */
 ev_status ir_genome_plan_step(const ir_edit *edit, const launch_plan *from, ev_arena *arena,

@@ -89,6 +89,8 @@ void ir_anchor_print(const ir_anchor *anchor, char text[IR_ANCHOR_TEXT]) {
         snprintf(text, IR_ANCHOR_TEXT, "a%u", anchor->number);
     else if (anchor->kind == IR_ANCHOR_SHARED)
         snprintf(text, IR_ANCHOR_TEXT, "s%u", anchor->number);
+    else if (anchor->kind == IR_ANCHOR_DIVISOR)
+        snprintf(text, IR_ANCHOR_TEXT, "%c by %s", axes[anchor->number], anchor->path);
 }
 
 static json_t *anchor_json(const ir_anchor *anchor) {
@@ -220,6 +222,21 @@ static bool is_loop_path(const char *text) {
            text[0] != '.' && text[length - 1] != '.' && !strstr(text, "..");
 }
 
+/* "x by width": an axis and the name of an argument. */
+static bool read_divisor(const char *text, ir_anchor *out) {
+    static const char by[] = " by ";
+    const char *axis = text[0] ? strchr(axes, text[0]) : NULL;
+    if (!axis || strncmp(text + 1, by, sizeof by - 1) != 0)
+        return false;
+    const char *name = text + sizeof by;
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    if (length == 0 || length >= IR_ANCHOR_PATH || name[length] != '\0')
+        return false;
+    *out = (ir_anchor){.kind = IR_ANCHOR_DIVISOR, .number = (uint32_t)(axis - axes)};
+    memcpy(out->path, name, length + 1);
+    return true;
+}
+
 static bool read_anchor(const char *text, ir_anchor *out) {
     static const char loop[] = "loop ";
     const char *axis = text && text[0] && !text[1] ? strchr(axes, text[0]) : NULL;
@@ -230,6 +247,8 @@ static bool read_anchor(const char *text, ir_anchor *out) {
                is_loop_path(text + sizeof loop - 1)) {
         out->kind = IR_ANCHOR_LOOP;
         snprintf(out->path, sizeof out->path, "%s", text + sizeof loop - 1);
+    } else if (text && read_divisor(text, out)) {
+        return true;
     } else if (text && text[0] == 'a' && read_number(text + 1, &out->number)) {
         out->kind = IR_ANCHOR_ARGUMENT;
     } else if (text && text[0] == 's' && read_number(text + 1, &out->number)) {

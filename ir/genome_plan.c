@@ -2,6 +2,7 @@
 #include "ir/edit.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* The expression of one axis after the edit; NULL: out of memory. */
 static const char *changed(ev_arena *arena, const ir_edit *edit, const char *text) {
@@ -49,11 +50,40 @@ static ev_status split_threads(ev_arena *arena, const ir_edit *edit, launch_rule
     return rule->block[0] && rule->grid[0] ? EV_OK : ev_fail_memory(err, 1);
 }
 
+uint32_t ir_genome_unused_axis(const launch_rule *rule, uint32_t axis) {
+    for (uint32_t other = axis + 1; other < IR_AXES; other++) {
+        if (strcmp(rule->grid[other], "1") == 0 && strcmp(rule->block[other], "1") == 0)
+            return other;
+    }
+    return IR_AXES;
+}
+
+/* The launch after `delinearize`: columns along the edit's axis, rows along the next one that is
+ * unused. EV_BAD: there is none. */
+static ev_status delinearize(ev_arena *arena, const ir_edit *edit, launch_rule *rule,
+                             ev_error *err) {
+    uint32_t axis = edit->anchor.number, other = ir_genome_unused_axis(rule, axis);
+    const char *name = edit->anchor.path;
+    long long width = (long long)edit->option;
+    if (other == IR_AXES)
+        return ev_fail(err, EV_BAD, "the launch uses all axes behind %c", "xyz"[axis]);
+    const char *grid = rule->grid[axis], *block = rule->block[axis];
+    rule->grid[axis] = ev_arena_printf(arena, "ceil_div(%s, %lld)", name, width);
+    rule->block[axis] = ev_arena_printf(arena, "%lld", width);
+    rule->block[other] = ev_arena_printf(arena, "div(%s, %lld)", block, width);
+    rule->grid[other] = ev_arena_printf(arena, "ceil_div(ceil_div((%s) * (%s), %s), div(%s, %lld))",
+                                        grid, block, name, block, width);
+    bool made = rule->grid[axis] && rule->block[axis] && rule->block[other] && rule->grid[other];
+    return made ? EV_OK : ev_fail_memory(err, 1);
+}
+
 /* Edits that leave the launch as it is are sound as they are. */
 static bool is_sound(const ir_edit *edit) {
     launch_rule any;
     if (edit->kind == IR_EDIT_SPLIT_THREADS)
         return edit->has_option && edit->option >= 1;
+    if (edit->kind == IR_EDIT_DELINEARIZE)
+        return edit->has_option && edit->option >= 1 && edit->anchor.kind == IR_ANCHOR_DIVISOR;
     if (edit->kind != IR_EDIT_COARSEN && edit->kind != IR_EDIT_COARSEN_THREADS &&
         !field_of(edit, &any))
         return true;
@@ -74,6 +104,8 @@ ev_status ir_genome_plan_step(const ir_edit *edit, const launch_plan *from, ev_a
         return ev_fail(err, EV_BAD, "%s: no dimension or no count", ir_edit_name(edit->kind));
     if (edit->kind == IR_EDIT_SPLIT_THREADS)
         EV_TRY(split_threads(arena, edit, &rules[0], err));
+    if (edit->kind == IR_EDIT_DELINEARIZE)
+        EV_TRY(delinearize(arena, edit, &rules[0], err));
     if (field)
         *field = changed(arena, edit, *field);
     plan->launches = rules;

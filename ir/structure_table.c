@@ -265,6 +265,7 @@ ir_genome *ir_genome_limit(const ir_genome *genome, int64_t registers) {
 
 bool ir_edit_opens(ir_edit_kind kind) {
     switch (ir_structure_row_of(kind)->phase) {
+    case IR_PHASE_PLACES:
     case IR_PHASE_DIVIDE:
     case IR_PHASE_STAGE:
         return true;

@@ -8,6 +8,7 @@
 
 /* The order in which structural edits usually stand in a prefix. */
 typedef enum ir_phase {
+    IR_PHASE_PLACES,    /* what a thread's place stands for */
     IR_PHASE_DIVIDE,    /* the work among threads and blocks */
     IR_PHASE_MOVE,      /* loops */
     IR_PHASE_STAGE,     /* tiles in shared memory */

@@ -72,6 +72,23 @@ static void add_arguments(const ir_flow *flow, ir_edit_kind kind, anchor_list *o
     }
 }
 
+/* Arguments that divide an index of the kernel. */
+static void add_divisors(const ir_flow *flow, const ir_base *base, const ir_source *source,
+                         anchor_list *out) {
+    for (uint32_t axis = 0; axis < IR_AXES; axis++) {
+        for (unsigned i = 0; i < source->argument_count && i < LLVMCountParams(flow->function);
+             i++) {
+            ir_anchor anchor = {.kind = IR_ANCHOR_DIVISOR, .number = axis};
+            LLVMValueRef argument = LLVMGetParam(flow->function, i);
+            if (strlen(source->arguments[i]) >= sizeof anchor.path ||
+                !ir_structure_delinearizes(flow, axis, base->block[axis], argument))
+                continue;
+            (void)snprintf(anchor.path, sizeof anchor.path, "%s", source->arguments[i]);
+            add(out, anchor);
+        }
+    }
+}
+
 static void add_arrays(LLVMModuleRef module, anchor_list *out) {
     uint32_t number = 0;
     for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
@@ -80,8 +97,16 @@ static void add_arrays(LLVMModuleRef module, anchor_list *out) {
     }
 }
 
-static void add_anchors(const ir_flow *flow, ir_edit_kind edit, ir_anchor_kind kind,
+/* A kernel in early IR. */
+typedef struct early_kernel {
+    const ir_flow *flow;
+    const ir_base *base;
+    const ir_source *source;
+} early_kernel;
+
+static void add_anchors(const early_kernel *early, ir_edit_kind edit, ir_anchor_kind kind,
                         anchor_list *out) {
+    const ir_flow *flow = early->flow;
     if (kind == IR_ANCHOR_NONE)
         add(out, (ir_anchor){.kind = IR_ANCHOR_NONE});
     else if (kind == IR_ANCHOR_DIMENSION)
@@ -90,14 +115,16 @@ static void add_anchors(const ir_flow *flow, ir_edit_kind edit, ir_anchor_kind k
         add_loops(flow, edit, out);
     else if (kind == IR_ANCHOR_ARGUMENT)
         add_arguments(flow, edit, out);
+    else if (kind == IR_ANCHOR_DIVISOR)
+        add_divisors(flow, early->base, early->source, out);
     else
         add_arrays(LLVMGetGlobalParent(flow->function), out);
 }
 
-static void list_anchors(const ir_flow *flow, const ir_structure_row *row, anchor_list *out) {
+static void list_anchors(const early_kernel *early, const ir_structure_row *row, anchor_list *out) {
     out->count = 0;
     for (size_t i = 0; i < row->anchor_count; i++)
-        add_anchors(flow, row->kind, row->anchors[i], out);
+        add_anchors(early, row->kind, row->anchors[i], out);
 }
 
 /* ---- what is known of places ---- */
@@ -137,11 +164,11 @@ static const anchor_list *anchors_of(const ir_places *places, ir_edit_kind kind)
     return &places->anchors[kind - IR_EDIT_LOCAL_COUNT];
 }
 
-static void list_all(ir_places *places, const ir_flow *flow) {
+static void list_all(ir_places *places, const early_kernel *early) {
     for (int i = 0; i < STRUCTURAL; i++)
-        list_anchors(flow, ir_structure_row_of((ir_edit_kind)(IR_EDIT_LOCAL_COUNT + i)),
+        list_anchors(early, ir_structure_row_of((ir_edit_kind)(IR_EDIT_LOCAL_COUNT + i)),
                      &places->anchors[i]);
-    places->insn_count = flow->insn_count;
+    places->insn_count = early->flow->insn_count;
 }
 
 static const ir_place *find_tried(const ir_places *places, const ir_edit *edit) {
@@ -195,7 +222,8 @@ static ev_status list_places(place_draw *d, ev_error *err) {
     EV_TRY(need_base(d, err));
     LLVMValueRef function = LLVMGetNamedFunction(d->base->module, d->base->entry);
     EV_TRY(ir_flow_make(function, d->arena, &flow, err));
-    list_all(d->places, &flow);
+    const early_kernel early = {&flow, d->base, d->source};
+    list_all(d->places, &early);
     return EV_OK;
 }
 

@@ -70,6 +70,13 @@ ev_status ir_structure_pitch(ir_structure *s, const ir_edit *edit, ev_error *err
 
 ev_status ir_structure_stage(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
+ev_status ir_structure_delinearize(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+/* Whether the kernel divides its index along an axis by the argument; `size`: threads of a block
+ * along the axis. */
+bool ir_structure_delinearizes(const ir_flow *flow, uint32_t axis, uint32_t size,
+                               LLVMValueRef argument);
+
 /* Whether `specialise` takes an argument: a whole number whose value makes the kernel cheaper. */
 bool ir_structure_specialises(const ir_flow *flow, LLVMValueRef argument);
 

@@ -146,6 +146,15 @@ static void describe_specialise(const ir_work *work, const ir_edit *edit, ev_str
                   (long long)edit->option);
 }
 
+static void describe_delinearize(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out,
+                  "lets threads stand as rows of %s and %lld columns of a block, in place of an "
+                  "index along %c",
+                  edit->anchor.path, (long long)edit->option, "xyz"[edit->anchor.number]);
+}
+
+const ir_rule ir_rule_DELINEARIZE = {no_sites, no_draw, is_applied, describe_delinearize};
 const ir_rule ir_rule_SPECIALISE = {no_sites, no_draw, is_applied, describe_specialise};
 const ir_rule ir_rule_SINK_LOOP = {no_sites, no_draw, is_applied, describe_sink};
 const ir_rule ir_rule_STAGE = {no_sites, no_draw, is_applied, describe_stage};

@@ -35,7 +35,7 @@ typedef struct comparison {
     ev_lines *lines;             /* of --rows; NULL: none */
     char **paths;
     size_t task_count;
-    uint64_t seeds, evaluations;
+    uint64_t first, seeds, evaluations; /* seeds from the first on */
     trial_row *rows; /* [STRATEGY_COUNT * task_count * STARTS * seeds], as many as there are */
     size_t count;
 } comparison;
@@ -104,7 +104,7 @@ static ev_status run_trial(comparison *m, const char *path, size_t start, strate
 
 /* Seeds outermost: cut short, what was printed is balanced. */
 static ev_status run_trials(comparison *m, ev_error *err) {
-    for (uint64_t seed = 1; seed <= m->seeds; seed++)
+    for (uint64_t seed = m->first; seed - m->first < m->seeds; seed++)
         for (size_t t = 0; t < m->task_count; t++)
             for (size_t start = 0; start < STARTS; start++)
                 for (int s = 0; s < STRATEGY_COUNT; s++)
@@ -127,18 +127,18 @@ static double student(uint64_t freedom) {
  * STARTS, kernel not NULL). */
 static interval interval_of(const comparison *m, strategy s, size_t start, const char *kernel) {
     double logs[MOST_SEEDS] = {0};
-    for (uint64_t seed = 1; seed <= m->seeds; seed++) {
+    for (uint64_t at = 0; at < m->seeds; at++) {
         double sum = 0;
         size_t count = 0;
         for (size_t i = 0; i < m->count; i++) {
             const trial_row *r = &m->rows[i];
-            if (r->strategy != s || r->seed != seed || (start < STARTS && r->start != start) ||
-                (kernel && strcmp(kernel, r->kernel) != 0))
+            if (r->strategy != s || r->seed != m->first + at ||
+                (start < STARTS && r->start != start) || (kernel && strcmp(kernel, r->kernel) != 0))
                 continue;
             sum += log(r->speedup);
             count++;
         }
-        logs[seed - 1] = count > 0 ? sum / (double)count : 0;
+        logs[at] = count > 0 ? sum / (double)count : 0;
     }
     size_t n = (size_t)m->seeds;
     double mean = bench_mean(logs, n);
@@ -254,6 +254,7 @@ static ev_status choose(comparison *m, const cli_args *args, ev_error *err) {
 
 ev_status bench_strategies(cmd_context *c, ev_error *err) {
     comparison m = {.c = c,
+                    .first = cli_count(c->args, CLI_OPT_SEED, 1),
                     .seeds = cli_count(c->args, CLI_OPT_SEEDS, 5),
                     .evaluations = cli_count(c->args, CLI_OPT_BENCH_EVALUATIONS, 200)};
     if (m.seeds == 0 || m.seeds > MOST_SEEDS)

@@ -584,3 +584,52 @@ extern "C" __global__ void shrinking(PARAMETERS) {
     for (int i = 0; i < m; i++)
         y[i * n + j] = sum;
 }
+
+/* An index along x that stands for a row and a column, and a window that may lie outside. */
+extern "C" __global__ void taps(PARAMETERS) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= m * n)
+        return;
+    int column = at % n, row = at / n;
+    float sum = 0;
+    for (int a = -1; a <= 1; a++) {
+        for (int b = -1; b <= 1; b++) {
+            if (row + a >= 0 && row + a < m && column + b >= 0 && column + b < n)
+                sum += x[(row + a) * n + column + b] * w[(a + 1) * 3 + b + 1];
+        }
+    }
+    y[at] = sum;
+}
+
+/* An index that is divided twice, in 64 bits, and by a product. */
+extern "C" __global__ void planes(PARAMETERS) {
+    long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= (long long)m * n)
+        return;
+    long long column = at % n, row = at / n % m, plane = at / ((long long)n * m);
+    long long inside = at % ((long long)m * n);
+    y[(plane * m + row) * n + column] = x[inside] * 2 + (float)(column + 100 * row);
+}
+
+/* No test keeps the index inside: the grid is exact. */
+extern "C" __global__ void exact(PARAMETERS) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    y[at * n + at % n] = (float)(1 + at / n);
+}
+
+/* The index is not the only use of the thread's number. */
+extern "C" __global__ void beside(PARAMETERS) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < m * n)
+        y[at] = x[at] + (float)(at % n + threadIdx.x);
+}
+
+/* Threads that wait for each other divide their index. */
+extern "C" __global__ void awaited(PARAMETERS) {
+    __shared__ float last[32];
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    last[threadIdx.x] = at < m * n ? x[at] : 0;
+    __syncthreads();
+    if (at < m * n)
+        y[at] = last[31 - threadIdx.x] + (float)(at % n);
+}

@@ -74,6 +74,11 @@ static const subject subjects[] = {
     {"half", {"ceil_div(n, 8)", "1", "1"}, {8, 1, 1}},
     {"shrinking", {"ceil_div(n, 8)", "1", "1"}, {8, 1, 1}},
     {"chosen", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"taps", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"planes", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"exact", {"m", "1", "1"}, {1, 1, 1}},
+    {"beside", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"awaited", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
 };
 
 #define COARSEN(anchor, option, form)                                                              \
@@ -106,6 +111,8 @@ static const subject subjects[] = {
 #define THREAD_TILE(option) "{\"kind\":\"relabel-threads\",\"option\":" #option "}"
 #define BLOCK_ROWS(option) "{\"kind\":\"relabel-blocks\",\"option\":" #option "}"
 
+#define ROWS(anchor, option)                                                                       \
+    "{\"kind\":\"delinearize\",\"anchor\":\"" anchor "\",\"option\":" #option "}"
 #define SINK(loop) "{\"kind\":\"sink-loop\",\"anchor\":\"loop " loop "\"}"
 #define STAGE(anchor, option)                                                                      \
     "{\"kind\":\"stage\",\"anchor\":\"" anchor "\",\"option\":" #option "}"

@@ -414,6 +414,23 @@ static void benches_parts_of_the_machine(void **state) {
     cli_expect_error(CLI_RUN("bench", "vm", "--only", "nothing"), 2, "load, jobs, sizes, shadow");
 }
 
+/* Strategies are compared at the seeds from --seed on. */
+static void benches_strategies(void **state) {
+    (void)state;
+    cli_copy_changed("task.json", "two.json", "{\"name\": \"plain\", ",
+                     "{\"name\": \"textbook\", \"source\": \"scale.cu\", \"grid\": "
+                     "\"ceil_div(n, 128)\", \"block\": 128}, {\"name\": \"hand\", ");
+    json_t *json = cli_json(CLI_RUN("bench", "search", "--strategies", "--among", "macros",
+                                    "--seeds", "2", "--seed", "7", "--evaluations", "1", "--only",
+                                    cli_path("two.json"), "--json"),
+                            0);
+    const json_t *rows = get(json, "rows");
+    assert_int_equal(json_array_size(rows), 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(number(json_array_get(rows, i), "seed"), 7 + i / 2);
+    json_decref(json);
+}
+
 static void benches_the_search(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("bench", "search", "--evaluations", "12", "--only",
@@ -466,16 +483,17 @@ static void tune_lists_wrong_settings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_the_tasks),     cmocka_unit_test(lists_the_devices),
-        cmocka_unit_test(runs_a_kernel),       cmocka_unit_test(tells_outputs_in_order),
-        cmocka_unit_test(takes_a_files_bytes), cmocka_unit_test(ends_an_endless_loop),
-        cmocka_unit_test(tells_a_trap),        cmocka_unit_test(prints_and_points),
-        cmocka_unit_test(profiles_a_task),     cmocka_unit_test(tune_lists_wrong_settings),
-        cmocka_unit_test(profiles_in_words),   cmocka_unit_test(profiles_a_file),
-        cmocka_unit_test(checks_a_task),       cmocka_unit_test(finds_a_regression),
-        cmocka_unit_test(benches_compilation), cmocka_unit_test(benches_bundles),
-        cmocka_unit_test(benches_the_machine), cmocka_unit_test(benches_parts_of_the_machine),
-        cmocka_unit_test(benches_the_search),  cmocka_unit_test(warns_of_the_assembler),
+        cmocka_unit_test(lists_the_tasks),        cmocka_unit_test(lists_the_devices),
+        cmocka_unit_test(runs_a_kernel),          cmocka_unit_test(tells_outputs_in_order),
+        cmocka_unit_test(takes_a_files_bytes),    cmocka_unit_test(ends_an_endless_loop),
+        cmocka_unit_test(tells_a_trap),           cmocka_unit_test(prints_and_points),
+        cmocka_unit_test(profiles_a_task),        cmocka_unit_test(tune_lists_wrong_settings),
+        cmocka_unit_test(profiles_in_words),      cmocka_unit_test(profiles_a_file),
+        cmocka_unit_test(checks_a_task),          cmocka_unit_test(finds_a_regression),
+        cmocka_unit_test(benches_compilation),    cmocka_unit_test(benches_bundles),
+        cmocka_unit_test(benches_the_machine),    cmocka_unit_test(benches_parts_of_the_machine),
+        cmocka_unit_test(benches_strategies),     cmocka_unit_test(benches_the_search),
+        cmocka_unit_test(warns_of_the_assembler),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }

@@ -339,3 +339,12 @@ extern "C" __global__ void crosses(PARAMETERS) {
     if (i < m && j < n)
         y[i * n + j] = tile[ty][tx ^ 4] * 2;
 }
+
+/* A test of the index that bounds nothing: the grid is exact. */
+extern "C" __global__ void trusting(PARAMETERS) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at > 1000000000)
+        return;
+    for (int k = 0; k < n; k++)
+        y[at * n + k] = x[at * n + k] + (float)(at % n + at / n);
+}

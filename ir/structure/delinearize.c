@@ -1,0 +1,378 @@
+/* Delinearize: threads of a flat index stand as rows and columns.
+ *
+ * A kernel that computes `at = block * size + thread`, then `at % w` and `at / w`, gets the columns
+ * along the axis of `at` and the rows along an axis that the launch does not use. The remainder is
+ * the column and the quotient the row, so the divisions go; what the kernel computes from `at`
+ * itself takes row * w + column. `at / (w * h)` is row / h. A second edit may divide the rows.
+ *
+ * Threads behind the end of a row do nothing. Threads behind the old grid do nothing either: the
+ * kernel's own test of `at` keeps them away if there is one in its first block, else a new one. */
+#include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
+#include "ir/structure/structure_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_FACTORS = 8 };
+
+typedef struct delinearizing {
+    ir_structure *s;
+    ir_flow flow;
+    LLVMBuilderRef builder;
+    uint32_t axis, other; /* of the columns, of the rows */
+    uint32_t size;        /* threads of a block along `axis` before */
+    int64_t width;        /* the same afterwards */
+    LLVMValueRef divisor; /* an argument */
+    LLVMValueRef column, row;
+} delinearizing;
+
+static const char axes[] = "xyz";
+
+static LLVMValueRef without_casts(LLVMValueRef value) {
+    while (LLVMIsASExtInst(value) || LLVMIsAZExtInst(value))
+        value = LLVMGetOperand(value, 0);
+    return value;
+}
+
+/* Whether a value is that of a register, perhaps in more bits. */
+static bool reads(LLVMValueRef value, const char *what, uint32_t axis) {
+    char name[16];
+    (void)snprintf(name, sizeof name, "%s.%c", what, axes[axis]);
+    return ir_reads_register(without_casts(value), name);
+}
+
+/* ---- what is found ----------------------------------------------------------------------------
+ */
+
+/* block index * threads of a block, as one variable of an affine form. */
+static bool is_first_thread(const ir_term *term, uint32_t axis, uint32_t size) {
+    if (reads(term->value, "ctaid", axis))
+        return term->factor == (int64_t)size;
+    if (term->factor != 1 || !LLVMIsAInstruction(term->value) ||
+        LLVMGetInstructionOpcode(term->value) != LLVMMul)
+        return false;
+    ir_affine a = ir_affine_of(LLVMGetOperand(term->value, 0));
+    ir_affine b = ir_affine_of(LLVMGetOperand(term->value, 1));
+    if (a.count != 1 || b.count != 1 || a.constant != 0 || b.constant != 0 ||
+        a.terms[0].factor != 1 || b.terms[0].factor != 1)
+        return false;
+    LLVMValueRef x = a.terms[0].value, y = b.terms[0].value;
+    return (reads(x, "ctaid", axis) && reads(y, "ntid", axis)) ||
+           (reads(y, "ctaid", axis) && reads(x, "ntid", axis));
+}
+
+/* Whether a value is the number of the thread in the grid along an axis. */
+static bool is_flat(LLVMValueRef value, uint32_t axis, uint32_t size) {
+    if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind)
+        return false;
+    ir_affine form = ir_affine_of(without_casts(value));
+    if (form.count != 2 || form.constant != 0)
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const ir_term *thread = &form.terms[i];
+        if (thread->factor == 1 && reads(thread->value, "tid", axis))
+            return is_first_thread(&form.terms[1 - i], axis, size);
+    }
+    return false;
+}
+
+/* The factors of a product. False: there are too many. */
+static bool list_factors(LLVMValueRef product, LLVMValueRef out[MOST_FACTORS], uint32_t *count) {
+    LLVMValueRef inner = without_casts(product);
+    if (LLVMIsAInstruction(inner) && LLVMGetInstructionOpcode(inner) == LLVMMul)
+        return list_factors(LLVMGetOperand(inner, 0), out, count) &&
+               list_factors(LLVMGetOperand(inner, 1), out, count);
+    if (*count == MOST_FACTORS)
+        return false;
+    out[(*count)++] = inner;
+    return true;
+}
+
+/* Whether an instruction divides the flat index by a product with the divisor. The other factors
+ * come in others[*count]. */
+static bool divides(LLVMValueRef insn, uint32_t axis, uint32_t size, LLVMValueRef divisor,
+                    LLVMValueRef others[MOST_FACTORS], uint32_t *count) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(insn);
+    bool is_division = op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
+    *count = 0;
+    if (!is_division || !is_flat(LLVMGetOperand(insn, 0), axis, size) ||
+        !list_factors(LLVMGetOperand(insn, 1), others, count))
+        return false;
+    for (uint32_t i = 0; i < *count; i++) {
+        if (others[i] != divisor)
+            continue;
+        others[i] = others[--*count];
+        return true;
+    }
+    return false;
+}
+
+bool ir_structure_delinearizes(const ir_flow *flow, uint32_t axis, uint32_t size,
+                               LLVMValueRef argument) {
+    LLVMValueRef others[MOST_FACTORS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        if (divides(flow->insns[i], axis, size, argument, others, &count))
+            return true;
+    }
+    return false;
+}
+
+/* ---- what is written --------------------------------------------------------------------------
+ */
+
+static LLVMValueRef as(const delinearizing *d, LLVMValueRef value, LLVMTypeRef type) {
+    return LLVMBuildIntCast2(d->builder, value, type, false, "");
+}
+
+static LLVMValueRef read_register(const delinearizing *d, const char *what, uint32_t axis) {
+    char name[64];
+    (void)snprintf(name, sizeof name, "llvm.nvvm.read.ptx.sreg.%s.%c", what, axes[axis]);
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(d->s->base->module, id, NULL, 0);
+    return LLVMBuildCall2(d->builder, LLVMGlobalGetValueType(callee), callee, NULL, 0, "");
+}
+
+/* block index * threads + thread index. No launch has so many threads along y or z that it wraps,
+ * nor along x if the columns are those of a row. */
+static LLVMValueRef place_along(const delinearizing *d, uint32_t axis, int64_t threads) {
+    LLVMTypeRef type = LLVMInt32TypeInContext(d->s->base->context);
+    LLVMValueRef size = LLVMConstInt(type, (uint64_t)threads, false);
+    LLVMValueRef first = LLVMBuildNSWMul(d->builder, read_register(d, "ctaid", axis), size, "");
+    LLVMSetNUW(first, true);
+    LLVMValueRef at = LLVMBuildNSWAdd(d->builder, first, read_register(d, "tid", axis), "");
+    LLVMSetNUW(at, true);
+    return at;
+}
+
+/* row * divisor + column */
+static LLVMValueRef flat_of(const delinearizing *d, LLVMTypeRef type) {
+    LLVMValueRef first = LLVMBuildMul(d->builder, as(d, d->row, type), as(d, d->divisor, type), "");
+    return LLVMBuildAdd(d->builder, first, as(d, d->column, type), "");
+}
+
+/* The quotient or remainder, by row and column; `others`: the factors beside the divisor. */
+static LLVMValueRef divided(const delinearizing *d, LLVMValueRef insn, LLVMValueRef *others,
+                            uint32_t count) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(insn);
+    LLVMTypeRef type = LLVMTypeOf(insn);
+    bool rest = op == LLVMURem || op == LLVMSRem;
+    LLVMValueRef row = as(d, d->row, type), column = as(d, d->column, type), by = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_signed = op == LLVMSDiv || op == LLVMSRem;
+        LLVMValueRef factor = LLVMBuildIntCast2(d->builder, others[i], type, is_signed, "");
+        by = by ? LLVMBuildMul(d->builder, by, factor, "") : factor;
+    }
+    if (!by)
+        return rest ? column : row;
+    LLVMValueRef of_rows = LLVMBuildBinOp(d->builder, op, row, by, "");
+    if (!rest)
+        return of_rows;
+    LLVMValueRef first = LLVMBuildMul(d->builder, of_rows, as(d, d->divisor, type), "");
+    return LLVMBuildAdd(d->builder, first, column, "");
+}
+
+static ev_status replace(const delinearizing *d, ev_error *err) {
+    LLVMValueRef others[MOST_FACTORS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < d->flow.insn_count; i++) {
+        LLVMValueRef insn = d->flow.insns[i];
+        if (!divides(insn, d->axis, d->size, d->divisor, others, &count))
+            continue;
+        LLVMPositionBuilderBefore(d->builder, insn);
+        LLVMReplaceAllUsesWith(insn, divided(d, insn, others, count));
+    }
+    bool *flat = EV_NEW_ARRAY(d->s->arena, bool, d->flow.insn_count + 1);
+    if (!flat)
+        return ev_fail_memory(err, d->flow.insn_count);
+    for (uint32_t i = 0; i < d->flow.insn_count; i++)
+        flat[i] = is_flat(d->flow.insns[i], d->axis, d->size);
+    for (uint32_t i = 0; i < d->flow.insn_count; i++) {
+        LLVMValueRef insn = d->flow.insns[i];
+        if (!flat[i])
+            continue;
+        LLVMPositionBuilderBefore(d->builder, insn);
+        LLVMReplaceAllUsesWith(insn, flat_of(d, LLVMTypeOf(insn)));
+    }
+    return EV_OK;
+}
+
+/* Gives reads of the axis that the launch did not use what they were. */
+static void replace_unused(const delinearizing *d) {
+    static const char *const names[] = {"tid", "ctaid", "ntid", "nctaid"};
+    for (uint32_t i = 0; i < d->flow.insn_count; i++) {
+        LLVMValueRef insn = d->flow.insns[i];
+        for (uint32_t n = 0; n < 4; n++) {
+            if (LLVMIsACallInst(insn) && reads(insn, names[n], d->other))
+                LLVMReplaceAllUsesWith(insn, LLVMConstInt(LLVMTypeOf(insn), n >= 2, false));
+        }
+    }
+}
+
+/* ---- what is refused --------------------------------------------------------------------------
+ */
+
+/* Whether nothing that counts uses a value. */
+static bool is_dead(LLVMValueRef value) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (!LLVMIsAInstruction(user) || LLVMIsAPHINode(user) || LLVMIsATerminatorInst(user) ||
+            ir_deed_of(user) != IR_DEED_PURE || !is_dead(user))
+            return false;
+    }
+    return true;
+}
+
+/* Called when the flat index is replaced: the axis' registers must have no other use. */
+static ev_status check_uses(const delinearizing *d, ev_error *err) {
+    static const char *const names[] = {"tid", "ctaid", "ntid", "nctaid"};
+    for (uint32_t i = 0; i < d->flow.insn_count; i++) {
+        LLVMValueRef insn = d->flow.insns[i];
+        for (uint32_t n = 0; n < 4; n++) {
+            if (LLVMIsACallInst(insn) && reads(insn, names[n], d->axis) && !is_dead(insn))
+                return ev_fail(err, EV_BAD,
+                               "the kernel uses its %s.%c beside the index that is divided",
+                               names[n], axes[d->axis]);
+        }
+    }
+    return EV_OK;
+}
+
+static ev_status check_deeds(const delinearizing *d, ev_error *err) {
+    for (uint32_t i = 0; i < d->flow.insn_count; i++) {
+        ir_deed deed = ir_deed_of(d->flow.insns[i]);
+        LLVMValueRef pointer = ir_pointer_of(d->flow.insns[i]), base = NULL;
+        if (pointer)
+            (void)ir_affine_of_address(d->s->base->module, pointer, &base);
+        bool shared = base && LLVMIsAGlobalVariable(base) &&
+                      LLVMGetPointerAddressSpace(LLVMTypeOf(base)) == IR_SHARED_SPACE;
+        if (deed == IR_DEED_BARRIER || deed == IR_DEED_WARP || deed == IR_DEED_UNKNOWN || shared)
+            return ev_fail(err, EV_BAD, "the threads of a block work together");
+    }
+    return EV_OK;
+}
+
+static ev_status check_launch(delinearizing *d, const ir_edit *edit, ev_error *err) {
+    const uint32_t *block = d->s->base->block;
+    d->axis = edit->anchor.number;
+    d->size = block[d->axis];
+    d->width = edit->has_option ? edit->option : 0;
+    if (!d->s->plan)
+        return ev_fail(err, EV_BAD, "the launch is not known");
+    d->other = ir_genome_unused_axis(&d->s->plan->launches[0], d->axis);
+    if (d->other == IR_AXES)
+        return ev_fail(err, EV_BAD, "the launch uses all axes behind %c", axes[d->axis]);
+    if (d->width < 1 || d->size == 0 || d->size % d->width != 0 || block[d->other] != 1)
+        return ev_fail(err, EV_BAD,
+                       "the threads of a block along %c are not known, or no multiple of %lld",
+                       axes[d->axis], (long long)d->width);
+    return EV_OK;
+}
+
+/* The kernel's argument that the edit names. */
+static ev_status find_divisor(delinearizing *d, const ir_edit *edit, ev_error *err) {
+    const ir_source *source = d->s->source;
+    for (size_t i = 0; i < source->argument_count; i++) {
+        if (strcmp(source->arguments[i], edit->anchor.path) != 0 ||
+            i >= LLVMCountParams(d->s->function))
+            continue;
+        d->divisor = LLVMGetParam(d->s->function, (unsigned)i);
+        if (ir_structure_delinearizes(&d->flow, d->axis, d->size, d->divisor))
+            return EV_OK;
+        return ev_fail(err, EV_BAD, "the kernel does not divide its index along %c by %s",
+                       axes[d->axis], edit->anchor.path);
+    }
+    return ev_fail(err, EV_BAD, "the kernel has no argument %s", edit->anchor.path);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------
+ */
+
+/* Whether the first block of code leaves by a test of the flat index. */
+static bool is_bounded(const delinearizing *d) {
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(d->flow.blocks[0]);
+    if (!LLVMIsABranchInst(last) || !LLVMIsConditional(last))
+        return false;
+    for (uint32_t i = d->flow.first[0]; i < d->flow.first[1]; i++) {
+        LLVMValueRef insn = d->flow.insns[i];
+        if (!LLVMIsAICmpInst(insn) || LLVMGetICmpPredicate(insn) == LLVMIntEQ ||
+            LLVMGetICmpPredicate(insn) == LLVMIntNE)
+            continue;
+        for (unsigned k = 0; k < 2; k++) {
+            if (is_flat(LLVMGetOperand(insn, k), d->axis, d->size))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the thread has a place: its column is one of a row, and the old grid had it. */
+static LLVMValueRef write_test(const delinearizing *d, bool is_bounded_already) {
+    LLVMTypeRef wide = LLVMInt64TypeInContext(d->s->base->context);
+    LLVMTypeRef type = LLVMTypeOf(d->divisor);
+    LLVMValueRef inside =
+        LLVMBuildICmp(d->builder, LLVMIntULT, as(d, d->column, type), d->divisor, "");
+    if (is_bounded_already)
+        return inside;
+    const launch_rule *rule = &d->s->plan->launches[0];
+    const char *text =
+        ev_arena_printf(d->s->arena, "(%s) * (%s)", rule->grid[d->axis], rule->block[d->axis]);
+    LLVMValueRef threads = text ? ir_extent_write(d->s, d->builder, text) : NULL;
+    if (!threads)
+        return NULL;
+    LLVMValueRef there = LLVMBuildICmp(d->builder, LLVMIntULT, flat_of(d, wide), threads, "");
+    return LLVMBuildAnd(d->builder, inside, there, "");
+}
+
+/* Writes a new first block, which finds the thread's place or ends. */
+static ev_status write_entry(delinearizing *d, ev_error *err) {
+    LLVMContextRef context = d->s->base->context;
+    bool bounded = is_bounded(d);
+    LLVMBasicBlockRef body = d->flow.blocks[0];
+    LLVMBasicBlockRef first = LLVMInsertBasicBlockInContext(context, body, "");
+    LLVMBasicBlockRef out = LLVMAppendBasicBlockInContext(context, d->s->function, "");
+    LLVMPositionBuilderAtEnd(d->builder, out);
+    LLVMBuildRetVoid(d->builder);
+    LLVMPositionBuilderAtEnd(d->builder, first);
+    for (LLVMValueRef i = LLVMGetFirstInstruction(body), next; i; i = next) {
+        next = LLVMGetNextInstruction(i);
+        if (!LLVMIsAAllocaInst(i))
+            continue;
+        LLVMInstructionRemoveFromParent(i);
+        LLVMInsertIntoBuilder(d->builder, i);
+    }
+    d->column = place_along(d, d->axis, d->width);
+    d->row = place_along(d, d->other, (int64_t)d->size / d->width);
+    LLVMValueRef test = write_test(d, bounded);
+    if (!test)
+        return ev_fail(err, EV_BAD, "no argument tells the size of the grid along %c",
+                       axes[d->axis]);
+    LLVMBuildCondBr(d->builder, test, body, out);
+    return EV_OK;
+}
+
+static ev_status delinearize(delinearizing *d, const ir_edit *edit, ev_error *err) {
+    if (edit->anchor.kind != IR_ANCHOR_DIVISOR)
+        return ev_fail(err, EV_BAD, "\"anchor\" is no axis and divisor, like \"x by width\"");
+    EV_TRY(check_launch(d, edit, err));
+    EV_TRY(ir_flow_make(d->s->function, d->s->arena, &d->flow, err));
+    EV_TRY(find_divisor(d, edit, err));
+    EV_TRY(check_deeds(d, err));
+    replace_unused(d);
+    EV_TRY(write_entry(d, err));
+    EV_TRY(replace(d, err));
+    EV_TRY(check_uses(d, err));
+    d->s->base->block[d->axis] = (uint32_t)d->width;
+    d->s->base->block[d->other] = d->size / (uint32_t)d->width;
+    return EV_OK;
+}
+
+ev_status ir_structure_delinearize(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    delinearizing d = {.s = s};
+    d.builder = LLVMCreateBuilderInContext(s->base->context);
+    LLVMSetCurrentDebugLocation2(d.builder, NULL);
+    ev_status status = delinearize(&d, edit, err);
+    LLVMDisposeBuilder(d.builder);
+    return status;
+}
