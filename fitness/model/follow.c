@@ -114,8 +114,7 @@ static inline uint64_t latency_of(const model *m, const access_cost *c, model_te
 static ALWAYS_INLINE model_term read_line(model *m, block_state *b, bool bypasses_l1,
                                           access_cost *c, uint64_t line, unsigned sectors,
                                           uint64_t *remote) {
-    uint32_t hash = model_line_hash(line);
-    cache_line *l = model_cache_line(&b->cache, line, hash);
+    cache_line *l = model_cache_line(&b->cache, line, model_line_hash(line));
     if (bypasses_l1)
         return fetch_sectors(m, b, c, l, line, sectors, remote);
     if (l->there == 0)
