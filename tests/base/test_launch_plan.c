@@ -234,7 +234,7 @@ static void test_refuses_counts(void **state) {
 /* Without a list of names, any will do; the syntax is checked all the same. */
 static void test_any_names(void **state) {
     (void)state;
-    launch_rule rule = {"k", {"a + b", "1", "1"}, {"c", "1", "1"}, "0"};
+    launch_rule rule = {"k", {"a + b", "1", "1"}, {"c", "1", "1"}, "0", NULL, 0};
     launch_plan plan = {.launches = &rule, .launch_count = 1};
     ev_error err = {.status = EV_OK};
     assert_int_equal(launch_plan_check(&plan, NULL, &err), EV_OK);
@@ -274,7 +274,7 @@ static void test_round_trip(void **state) {
 /* The form of a plan of one launch never changes: records and bundles hold its hash. */
 static void test_known_hash(void **state) {
     (void)state;
-    const launch_rule rule = {"k", {"ceil_div(N, 64)", "1", "1"}, {"64", "1", "1"}, "0"};
+    const launch_rule rule = {"k", {"ceil_div(N, 64)", "1", "1"}, {"64", "1", "1"}, "0", NULL, 0};
     const launch_plan plan = {.launches = &rule, .launch_count = 1};
     static const char form[] = "{\"launches\":[{\"block\":[\"64\",\"1\",\"1\"],\"entry\":\"k\","
                                "\"grid\":[\"ceil_div(N, 64)\",\"1\",\"1\"],\"shared\":\"0\"}]}";
@@ -388,7 +388,7 @@ static void test_cannot_launch(void **state) {
 
 static void test_overflow(void **state) {
     (void)state;
-    const launch_rule rule = {"k", {"M * M", "1", "1"}, {"1", "1", "1"}, "0"};
+    const launch_rule rule = {"k", {"M * M", "1", "1"}, {"1", "1", "1"}, "0", NULL, 0};
     const launch_plan plan = {.launches = &rule, .launch_count = 1};
     const expr_name row = {"M", expr_of_whole(INT64_C(1) << 40)};
     const expr_scope values = {&row, 1};

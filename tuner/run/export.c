@@ -326,7 +326,7 @@ static ev_status set_edits(export *x, const char *text, bundle_variant *out) {
 
 static ev_status set_resources(export *x, device *d, bundle_variant *out) {
     device_kernel *kernel = NULL;
-    EV_TRY(device_load(d, out->ptx, out->ptx_bytes, launch_plan_entry(out->plan), &kernel, x->err));
+    EV_TRY(device_load_plan(d, out->ptx, out->ptx_bytes, out->plan, &kernel, x->err));
     device_resources r = device_kernel_resources(kernel);
     out->registers = r.registers;
     out->shared_bytes = r.shared_bytes;

@@ -116,7 +116,7 @@ static char *key_of(const ir_genome *genome) {
 static void block_of(const task *t, const task_start *start, const expr_name *macros, size_t count,
                      uint32_t block[3]) {
     memset(block, 0, 3 * sizeof *block);
-    for (size_t i = 0; i < t->case_count; i++) {
+    for (size_t i = 0; i < t->case_count && !task_start_has_steps(start); i++) {
         launch_geometry launch;
         ev_error ignored;
         bool ok = task_launch_of(t, start, start->plan, macros, count, &t->cases[i], &launch,
