@@ -155,8 +155,8 @@ bool launch_range_holds(const launch_range *range, double value) {
 }
 
 const char *launch_plan_entry(const launch_plan *plan) {
-    assert(plan->launch_count > 0);
-    return plan->launches[0].entry;
+    assert(plan->main < plan->launch_count);
+    return plan->launches[plan->main].entry;
 }
 
 bool launch_plan_is_plain(const launch_plan *plan) {
@@ -483,6 +483,9 @@ ev_status launch_plan_check(const launch_plan *plan, const expr_names *names, ev
     EV_TRY(check_count("scratch buffers", plan->scratch_count, 0, err));
     EV_TRY(check_count("hidden parameters", plan->hidden_count, 0, err));
     EV_TRY(check_count("ranges", plan->range_count, 0, err));
+    if (plan->main >= plan->launch_count)
+        return ev_fail(err, EV_BAD, "the main launch is number %zu of %zu", plan->main,
+                       plan->launch_count);
     EV_TRY(check_count("loops", plan->loop_count, 0, err));
     for (size_t i = 0; i < plan->loop_count; i++)
         EV_TRY(check_loop(plan, i, names, err));

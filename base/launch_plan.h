@@ -83,6 +83,8 @@ typedef struct launch_range {
 typedef struct launch_plan {
     const launch_rule *launches; /* in order, at least one */
     size_t launch_count;
+    size_t main; /* the launch that matters most: edits of the structure change its kernel, and all
+                    launches of that kernel */
     const launch_loop *loops; /* in order, none within another */
     size_t loop_count;
     const launch_scratch *scratch;
@@ -138,7 +140,7 @@ ev_status launch_plan_hidden(const launch_plan *plan, size_t index, const expr_s
                              expr_value *out, ev_error *err) EV_CHECKED;
 bool launch_range_holds(const launch_range *range, double value);
 
-/* The first launch's entry. */
+/* The main launch's entry. */
 const char *launch_plan_entry(const launch_plan *plan);
 /* Of one launch, once, with the task's arguments alone. */
 bool launch_plan_is_plain(const launch_plan *plan);

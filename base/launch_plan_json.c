@@ -10,6 +10,7 @@
 
 static const ev_json_key PLAN_KEYS[] = {
     {"launches", EV_JSON_ARRAY, true, "in order, at least one"},
+    {"main", EV_JSON_INTEGER, false, "the number of the main launch; 0"},
     {"loops", EV_JSON_ARRAY, false, "launches that are run again and again"},
     {"scratch", EV_JSON_ARRAY, false, "buffers that live for the launches alone"},
     {"hidden", EV_JSON_ARRAY, false, "parameters behind the task's own"},
@@ -186,6 +187,7 @@ static json_t *range_at(const launch_plan *plan, size_t i) {
 ev_status launch_plan_encode(const launch_plan *plan, json_t **out, ev_error *err) {
     json_t *object = json_object();
     bool ok = object != NULL && put_list(object, "launches", plan, plan->launch_count, launch_at) &&
+              (plan->main == 0 || put(object, "main", json_integer((json_int_t)plan->main))) &&
               put_list(object, "loops", plan, plan->loop_count, loop_at) &&
               put_list(object, "scratch", plan, plan->scratch_count, scratch_at) &&
               put_list(object, "hidden", plan, plan->hidden_count, hidden_at) &&
@@ -383,6 +385,9 @@ static ev_status decode_lists(const decoder *d, const json_t *object, launch_pla
                        &plan->hidden_count));
     EV_TRY(decode_list(d, object, d->where, "ranges", sizeof(launch_range), decode_range, &ranges,
                        &plan->range_count));
+    json_int_t main_launch = ev_json_integer(object, "main", 0);
+    plan->main =
+        main_launch >= 0 && main_launch < LAUNCH_PLAN_MOST ? (size_t)main_launch : LAUNCH_PLAN_MOST;
     plan->launches = launches;
     plan->loops = loops;
     plan->scratch = scratch;

@@ -296,6 +296,13 @@ void task_step_name(const launch_plan *plan, const task_steps *s, size_t index, 
 /* Whether a start has another plan than one launch with the task's arguments. */
 bool task_start_has_steps(const task_start *start);
 bool task_has_steps(const task *t); /* any of its starts */
+/* The arguments of the task that the kernel of the main launch takes, by parameter, in `out`, which
+ * has room for TASK_PARAMETERS_MOST; SIZE_MAX: none, or another one in another launch. *count 0:
+ * the task's own, in their order. */
+#define TASK_PARAMETERS_MOST 48
+void task_main_arguments(const task *t, const task_start *start, size_t *out, size_t *count);
+/* As task_bits_of_parameters, of the kernel of the main launch. */
+uint64_t task_bits_of_main(const task *t, const task_start *start, uint64_t parameters);
 /* EV_BAD if a start has steps, which `what` says to be unknown; the message ends in `cure`. */
 ev_status task_refuse_steps(const task *t, const char *what, const char *cure,
                             ev_error *err) EV_CHECKED;

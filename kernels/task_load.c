@@ -255,10 +255,19 @@ ev_status task_read_rule(loader *l, const json_t *value, const char *where, laun
     return EV_OK;
 }
 
+/* The macros are read, because the main launch depends on them. */
+static ev_status read_steps(loader *l, const json_t *value, const char *where, task_start *s) {
+    launch_plan *plan = NULL;
+    EV_TRY(task_steps_read(l, value, where, &plan));
+    EV_TRY(task_steps_choose(l->t, s, plan, l->err));
+    s->plan = plan;
+    return EV_OK;
+}
+
 /* The start's plan: its steps, or one launch. */
 static ev_status read_plan(loader *l, const json_t *value, const char *where, task_start *s) {
     if (json_object_get(value, "steps") != NULL || json_object_get(value, "scratch") != NULL)
-        return task_steps_read(l, value, where, &s->plan);
+        return read_steps(l, value, where, s);
     launch_plan *plan = EV_NEW(l->arena, launch_plan);
     launch_rule *rule = EV_NEW(l->arena, launch_rule);
     if (plan == NULL || rule == NULL)
@@ -315,11 +324,11 @@ static ev_status read_start(loader *l, const json_t *value, const char *where, t
     s->is_reference = ev_json_flag(value, "reference", false);
     (void)snprintf(at, sizeof at, "%s.source", where);
     EV_TRY(read_source(l, ev_json_text(value, "source", ""), at, s));
-    EV_TRY(read_plan(l, value, where, s));
     (void)snprintf(at, sizeof at, "%s.assume", where);
     EV_TRY(read_assumed(l, json_object_get(value, "assume"), at, s));
     (void)snprintf(at, sizeof at, "%s.macros", where);
-    return read_macros(l, json_object_get(value, "macros"), at, s);
+    EV_TRY(read_macros(l, json_object_get(value, "macros"), at, s));
+    return read_plan(l, value, where, s);
 }
 
 static ev_status read_starts(loader *l) {
@@ -584,8 +593,8 @@ ev_status task_read_all(task_box *box, const char *path, const ev_json *doc, ev_
     EV_TRY(read_head(&l, path));
     EV_TRY(task_ranks_read(&l));
     EV_TRY(task_read_inputs(&l));
-    EV_TRY(read_starts(&l));
     EV_TRY(read_cases(&l));
+    EV_TRY(read_starts(&l));
     EV_TRY(read_tolerance(&l));
     EV_TRY(task_work_read(&l));
     if (ev_arena_failed(box->arena))

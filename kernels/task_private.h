@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "kernels/task.h"
 
-#define TASK_MAX_ARGUMENTS 48
+#define TASK_MAX_ARGUMENTS TASK_PARAMETERS_MOST
 #define TASK_MAX_STRUCT 4096 /* bytes of a struct, which all parameters of a kernel may have */
 #define TASK_MAX_SYMBOLS 16
 #define TASK_MAX_MEMBERS 128
@@ -86,7 +86,11 @@ ev_status task_read_rule(task_loader *l, const json_t *value, const char *where,
                          launch_rule *rule) EV_CHECKED;
 /* Reads "steps" and "scratch" of a start, and checks them at a case (task_steps.c). */
 ev_status task_steps_read(task_loader *l, const json_t *start, const char *where,
-                          const launch_plan **out) EV_CHECKED;
+                          launch_plan **out) EV_CHECKED;
+/* Chooses the main launch of a start with steps: the one of whose kernel the timed cases of the
+ * search launch the most threads; of equals, the first. */
+ev_status task_steps_choose(const task *t, const task_start *start, launch_plan *plan,
+                            ev_error *err) EV_CHECKED;
 ev_status task_steps_check(const task *t, const task_start *start, const task_steps *s,
                            const task_case *c, ev_error *err) EV_CHECKED;
 /* Reads "work". */

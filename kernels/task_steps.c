@@ -256,7 +256,7 @@ static ev_status read_list(steps_reader *r, const json_t *start, const char *whe
 }
 
 ev_status task_steps_read(task_loader *l, const json_t *start, const char *where,
-                          const launch_plan **out) {
+                          launch_plan **out) {
     steps_reader r = {.l = l,
                       .plan = EV_NEW(l->arena, launch_plan),
                       .launches = EV_NEW_ARRAY(l->arena, launch_rule, LAUNCH_PLAN_MOST),
@@ -394,6 +394,74 @@ ev_status task_launches_least(const task *t, const task_case *c, size_t *out, ev
         task_steps_free(&steps);
     }
     return EV_OK;
+}
+
+/* ---- the main launch ----------------------------------------------------------------------------
+ */
+
+static void add_threads(const launch_plan *plan, const task_steps *s, double *threads) {
+    for (size_t i = 0; i < s->count; i++) {
+        const launch_geometry *l = &s->all[i].at;
+        const char *entry = plan->launches[s->all[i].launch].entry;
+        size_t first = 0;
+        while (strcmp(plan->launches[first].entry, entry) != 0)
+            first++;
+        threads[first] +=
+            (double)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] * l->block[2];
+    }
+}
+
+ev_status task_steps_choose(const task *t, const task_start *start, launch_plan *plan,
+                            ev_error *err) {
+    double threads[LAUNCH_PLAN_MOST] = {0};
+    for (size_t i = 0; i < t->case_count; i++) {
+        const task_case *c = &t->cases[i];
+        task_steps steps;
+        ev_error why;
+        if (c->use != TASK_TIME || c->split != CORPUS_SEARCH)
+            continue;
+        ev_status status = task_steps_of(t, start, plan, NULL, 0, c, &steps, &why);
+        if (status == EV_INFRA)
+            return ev_fail(err, EV_INFRA, "%s", why.text);
+        if (status == EV_BAD) /* task_check_all says it, with its place */
+            continue;
+        add_threads(plan, &steps, threads);
+        task_steps_free(&steps);
+    }
+    for (size_t i = 1; i < plan->launch_count; i++)
+        plan->main = threads[i] > threads[plan->main] ? i : plan->main;
+    return EV_OK;
+}
+
+void task_main_arguments(const task *t, const task_start *start, size_t *out, size_t *count) {
+    const launch_plan *plan = start->plan;
+    const launch_step plain = {0};
+    *count = plan->launches[plan->main].given_count;
+    for (size_t i = 0; i < plan->launch_count; i++) {
+        const launch_rule *rule = &plan->launches[i];
+        if (strcmp(rule->entry, launch_plan_entry(plan)) != 0)
+            continue;
+        for (size_t p = 0; p < *count && p < rule->given_count; p++) {
+            task_given g = {.kind = TASK_GIVEN_VALUE};
+            if (rule->given[p].name != NULL)
+                find_given(t, plan, &plain, rule->given[p].name, &g);
+            size_t is = g.kind == TASK_GIVEN_ARGUMENT ? g.index : SIZE_MAX;
+            out[p] = i == plan->main || is == out[p] ? is : SIZE_MAX;
+        }
+    }
+}
+
+uint64_t task_bits_of_main(const task *t, const task_start *start, uint64_t parameters) {
+    size_t arguments[TASK_MAX_ARGUMENTS], count = 0;
+    uint64_t bits = 0;
+    task_main_arguments(t, start, arguments, &count);
+    if (count == 0)
+        return task_bits_of_parameters(t, parameters);
+    for (size_t p = 0; p < count && p < 64; p++) {
+        if ((parameters >> p & 1) != 0 && arguments[p] < 64)
+            bits |= UINT64_C(1) << arguments[p];
+    }
+    return bits;
 }
 
 /* ---- checks at a case --------------------------------------------------------------------------

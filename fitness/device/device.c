@@ -227,7 +227,7 @@ static ev_status load_launches(device *d, const char *ptx, size_t bytes, const l
 ev_status device_load_plan(device *d, const char *ptx, size_t bytes, const launch_plan *plan,
                            device_kernel **out, ev_error *err) {
     device_kernel *first = NULL;
-    EV_TRY(device_load(d, ptx, bytes, launch_plan_entry(plan), &first, err));
+    EV_TRY(device_load(d, ptx, bytes, plan->launches[0].entry, &first, err));
     ev_status status =
         plan->launch_count > 1 ? load_launches(d, ptx, bytes, plan, first, err) : EV_OK;
     if (status != EV_OK) {

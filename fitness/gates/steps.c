@@ -126,7 +126,11 @@ static size_t slots_of(const walk *w) {
 static ev_status run_step(walk *w, size_t index, char *const *begins, bool resets,
                           const fit_run_options *options, fit_run *out, ev_error *err) {
     const task_step *step = &w->steps.all[index];
-    const fit_trial one = {.who = w->who, .kernel = device_kernel_of(w->kernel, step->launch)};
+    const launch_plan *plan = w->who->plan;
+    candidate own = *w->who;
+    if (strcmp(plan->launches[step->launch].entry, launch_plan_entry(plan)) != 0)
+        memset(own.idle_parts, 0, sizeof own.idle_parts); /* of the main kernel's grids alone */
+    const fit_trial one = {.who = &own, .kernel = device_kernel_of(w->kernel, step->launch)};
     const fit_launch which = {.at = &step->at, .begins = resets};
     memset(out, 0, sizeof *out);
     w->c->now = (fit_now){.step = step, .index = index, .scratch = w->scratch, .begins = begins};
@@ -135,7 +139,7 @@ static ev_status run_step(walk *w, size_t index, char *const *begins, bool reset
     ev_status status = fit_run_launch(w->f, w->c, &one, &which, options, out, err);
     if (status == EV_OK && out->outcome.ok)
         return EV_OK;
-    task_step_name(w->who->plan, &w->steps, index, out->where, sizeof out->where);
+    task_step_name(plan, &w->steps, index, out->where, sizeof out->where);
     return status == EV_OK ? EV_OK : ev_wrap(err, status, "%s", out->where);
 }
 
@@ -489,24 +493,85 @@ static void add_wanted(tally *sum, const fit_snapshot *s, size_t index, double s
     }
 }
 
+/* The profile of one launch. The kernels of a plan come from one text, so a pc is of one kernel. */
+typedef struct launch_profile {
+    size_t count; /* of instructions */
+    double *stalls;
+    model_site *sites; /* NULL, as `stalls`: not wanted */
+} launch_profile;
+
+static void profile_free(launch_profile *p) {
+    free(p->stalls);
+    free(p->sites);
+}
+
+/* Has the launches that `own` asks for profiled apart. */
+static ev_status profile_begin(const walk *w, fit_run_options *own, launch_profile *p,
+                               ev_error *err) {
+    bool stalls = own->stalls != NULL, sites = own->sites != NULL;
+    *p = (launch_profile){.count = vm_module_insn_count(device_kernel_module(w->kernel))};
+    if (stalls)
+        own->stalls = p->stalls = calloc(p->count + 1, sizeof *p->stalls);
+    if (sites)
+        own->sites = p->sites = calloc(p->count + 1, sizeof *p->sites);
+    return stalls == (p->stalls != NULL) && sites == (p->sites != NULL)
+               ? EV_OK
+               : ev_fail_memory(err, p->count * sizeof *p->sites);
+}
+
+/* Adds that of the launch that ran last, weighted by its time, and clears it. */
+static void profile_add(launch_profile *p, double ns, const fit_run_options *to) {
+    for (size_t pc = 0; p->stalls != NULL && pc < p->count; pc++)
+        to->stalls[pc] += p->stalls[pc] * ns;
+    for (size_t pc = 0; p->sites != NULL && pc < p->count; pc++) {
+        const model_site *one = &p->sites[pc];
+        model_site *sum = &to->sites[pc];
+        for (int i = 0; i < MODEL_TERM_COUNT; i++)
+            sum->stall[i] += one->stall[i] * ns;
+        sum->requests += one->requests;
+        sum->lanes += one->lanes;
+        sum->sectors += one->sectors;
+        sum->passes += one->passes;
+    }
+    if (p->sites != NULL)
+        memset(p->sites, 0, p->count * sizeof *p->sites);
+}
+
+static void profile_end(const launch_profile *p, double ns, const fit_run_options *to) {
+    for (size_t pc = 0; p->stalls != NULL && ns > 0 && pc < p->count; pc++)
+        to->stalls[pc] /= ns;
+    for (size_t pc = 0; p->sites != NULL && ns > 0 && pc < p->count; pc++) {
+        for (int i = 0; i < MODEL_TERM_COUNT; i++)
+            to->sites[pc].stall[i] /= ns;
+    }
+}
+
 static ev_status run_sampled(walk *w, const fit_snapshot *s, const fit_run_options *options,
                              fit_run *out, fit_run *one, ev_error *err) {
     tally sum = {.out = out};
     accuracy_check check;
     accuracy_limits limits = fit_limits_of_run(w->f, w->c, options);
+    launch_profile profile;
+    fit_run_options own = *options;
     accuracy_begin(&check, &limits);
-    for (size_t i = 0; i < w->steps.count; i++) {
-        EV_TRY(run_step(w, i, &s->begins[i * s->slots], true, options, one, err));
-        add_run(&sum, one);
-        if (!one->outcome.ok)
+    ev_status status = profile_begin(w, &own, &profile, err);
+    out->outcome.ok = true;
+    for (size_t i = 0; i < w->steps.count && status == EV_OK && out->outcome.ok; i++) {
+        status = run_step(w, i, &s->begins[i * s->slots], true, &own, one, err);
+        if (status != EV_OK)
             break;
+        add_run(&sum, one);
         add_wanted(&sum, s, i, one->share);
-        EV_TRY(fit_compare_more(w->f, w->c, s->writer, i, &check, &out->written, NULL, err));
+        profile_add(&profile, one->timing.ns, options);
+        if (one->outcome.ok)
+            status = fit_compare_more(w->f, w->c, s->writer, i, &check, &out->written, NULL, err);
     }
     end_tally(&sum);
+    profile_end(&profile, out->timing.ns, options);
+    profile_free(&profile);
     out->accuracy = accuracy_end(&check);
     out->is_compared = true;
-    return EV_OK;
+    return status;
 }
 
 static ev_status sample_steps(walk *w, const fit_run_options *options, fit_run *out,

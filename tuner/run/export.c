@@ -656,6 +656,10 @@ static ev_status make_kernel(export *x, const task *t, const records_winner *w,
 }
 
 ev_status export_check_task(const task *t, ev_error *err) {
+    EV_TRY(task_refuse_steps(t, "a bundle tells of one launch so far.",
+                             "Leave the bundle out, and keep the run by --records: evoke explain "
+                             "shows its IR and PTX",
+                             err));
     return task_refuse_ranks(t, "a bundle tells of launches on one GPU.",
                              "Leave the bundle out, and keep the run by --records: evoke explain "
                              "shows its IR and PTX",
@@ -670,7 +674,7 @@ static ev_status add_winner(export *x, const records_winner *w) {
                            w->kernel);
     }
     EV_TRY(task_open(w->task_path, &t, x->err));
-    if (t->ranks != NULL) {
+    if (t->ranks != NULL || task_has_steps(t)) {
         task_free(t);
         x->left_out++;
         return EV_OK;

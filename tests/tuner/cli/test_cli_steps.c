@@ -157,6 +157,42 @@ static void faults_are_found(void **state) {
     cli_expect_mistakes("scan.json", rows, sizeof rows / sizeof rows[0]);
 }
 
+/* Small cases cannot see what a kernel does in its thousandth block. The launches are timed one by
+ * one, each on what the start's launches leave, so the run of all blocks has to see it. */
+static void faults_at_full_shape_are_found(void **state) {
+    static const cli_mistake rows[] = {
+        {"add_sums(float *y, const float *sums, int n) {",
+         "add_sums(float *y, const float *sums, int n) {\n    if (blockIdx.x > 999)\n"
+         "        return;",
+         "case vector: it skips its work"},
+        {"sums[blockIdx.x] = v;", "sums[blockIdx.x] = blockIdx.x > 999 ? 0 : v;",
+         "case vector: relative L2 error"},
+    };
+    (void)state;
+    cli_copy_changed("scan.json", "two.json", "\"starts\": [{",
+                     "\"starts\": [{\"name\": \"right\", \"source\": \"scan.cu\", \"scratch\": "
+                     "[{\"name\": \"s\", \"type\": \"f32\", \"count\": \"ceil_div(n, 64)\"}], "
+                     "\"steps\": [{\"entry\": \"scan_tiles\", \"grid\": \"ceil_div(n, BLOCK)\", "
+                     "\"block\": \"BLOCK\", \"arguments\": [\"x\", \"y\", \"s\", \"n\"]},\n"
+                     "{\"entry\": \"scan_sums\", \"grid\": 1, \"block\": \"BLOCK\", \"arguments\": "
+                     "[\"s\", {\"type\": \"s32\", \"value\": \"ceil_div(n, BLOCK)\"}]},\n"
+                     "{\"entry\": \"add_sums\", \"grid\": \"ceil_div(n, BLOCK)\", \"block\": "
+                     "\"BLOCK\", \"arguments\": [\"y\", \"s\", \"n\"]}], \"macros\": [{\"name\": "
+                     "\"BLOCK\", \"default\": 64, \"values\": [64]}]}, {");
+    cli_copy_changed("two.json", "two.json", "\"name\": \"plain\", \"source\": \"scan.cu\"",
+                     "\"name\": \"plain\", \"source\": \"late.cu\"");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cli_copy_changed("scan.cu", "late.cu", rows[i].old, rows[i].new);
+        ev_proc_result r = CLI_RUN("check", cli_path("two.json"), "--split", "search");
+        cli_expect(&r, 1);
+        if (strstr(ev_str_text(&r.err), rows[i].words) == NULL &&
+            strstr(ev_str_text(&r.out), rows[i].words) == NULL)
+            fail_msg("no '%s' in: %s%s", rows[i].words, ev_str_text(&r.err), ev_str_text(&r.out));
+        assert_null(strstr(ev_str_text(&r.out), "case odd:"));
+        ev_proc_result_free(&r);
+    }
+}
+
 /* Turns that do not exchange the buffers add to the copy again and again. */
 static void a_missing_swap_is_found(void **state) {
     static const cli_mistake rows[] = {
@@ -198,6 +234,31 @@ static void mistakes_are_named(void **state) {
     (void)state;
     cli_expect_mistakes("scan.json", scan, sizeof scan / sizeof scan[0]);
     cli_expect_mistakes("rounds.json", rounds, sizeof rounds / sizeof rounds[0]);
+}
+
+/* The search chooses the block of all launches at once, and its winner passes gate 6. */
+static void a_search_tunes_all_launches(void **state) {
+    (void)state;
+    ev_proc_result r = CLI_RUN("tune", cli_path("scan.json"), "--evaluations", "24", "--seed", "1",
+                               "--records", cli_path("s.sqlite"), "--json");
+    json_t *json = cli_json(r, 0);
+    json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_true(json_is_true(json_object_get(row, "promoted")));
+    assert_true(ev_json_number(row, "speedup", 0) > 1.5);
+    json_decref(json);
+    ev_proc_result explained = CLI_RUN("explain", cli_path("s.sqlite"));
+    cli_expect(&explained, 0);
+    ev_proc_result_free(&explained);
+}
+
+static void refusals_say_the_cure(void **state) {
+    (void)state;
+    cli_expect_error(
+        CLI_RUN("check", cli_path("scan.json"), "--device", "cuda:0"), 2,
+        "its start plain has steps: launches in steps run on the virtual machine alone "
+        "so far. Give --device vm:MODEL");
+    cli_expect_error(CLI_RUN("tune", cli_path("scan.json"), "--out", cli_path("no")), 2,
+                     "a bundle tells of one launch so far. Leave the bundle out");
 }
 
 int main(void) {
