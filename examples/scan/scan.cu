@@ -1,3 +1,9 @@
+#include "evoke_cuda.h"
+
+#ifndef BLOCK
+#define BLOCK 128
+#endif
+
 /* The inclusive scan y[i] = x[0] + ... + x[i] in three launches: each block scans a tile of BLOCK
  * elements and leaves its sum, one block scans the sums, and each block adds what is before it
  * (Blelloch, Prefix Sums and Their Applications, 1990). */

@@ -137,7 +137,7 @@ static void test_reads(void **state) {
     read_plan r = read_ok(FULL);
     const launch_plan *p = r.plan;
     assert_int_equal(p->launch_count, 2);
-    assert_string_equal(launch_plan_entry(p), "first");
+    assert_string_equal(p->launches[0].entry, "first");
     assert_string_equal(p->launches[0].grid[1], "N");
     assert_string_equal(p->launches[1].entry, "_Z6secondv");
     assert_string_equal(p->launches[0].shared, "TILE * 8");

@@ -164,7 +164,7 @@ static void faults_at_full_shape_are_found(void **state) {
         {"add_sums(float *y, const float *sums, int n) {",
          "add_sums(float *y, const float *sums, int n) {\n    if (blockIdx.x > 999)\n"
          "        return;",
-         "case vector: it skips its work"},
+         "case vector: relative L2 error"},
         {"sums[blockIdx.x] = v;", "sums[blockIdx.x] = blockIdx.x > 999 ? 0 : v;",
          "case vector: relative L2 error"},
     };
@@ -263,9 +263,14 @@ static void refusals_say_the_cure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_cases_pass),     cmocka_unit_test(times_are_sums),
-        cmocka_unit_test(faults_are_found),   cmocka_unit_test(a_missing_swap_is_found),
+        cmocka_unit_test(all_cases_pass),
+        cmocka_unit_test(times_are_sums),
+        cmocka_unit_test(faults_are_found),
+        cmocka_unit_test(faults_at_full_shape_are_found),
+        cmocka_unit_test(a_missing_swap_is_found),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(a_search_tunes_all_launches),
+        cmocka_unit_test(refusals_say_the_cure),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);
 }
