@@ -361,7 +361,7 @@ static ev_status make_steps(const task *t, const launch_plan *plan, task_scope *
     size_t given = 0;
     for (size_t i = 0; i < out->count; i++)
         given += plan->launches[steps[i].launch].given_count;
-    out->all = calloc(out->count, sizeof *out->all);
+    out->all = calloc(out->count + 1, sizeof *out->all);
     out->given = calloc(given + 1, sizeof *out->given);
     ev_status status = out->all != NULL && out->given != NULL
                            ? fill_steps(t, plan, steps, room, out, err)
@@ -433,26 +433,43 @@ ev_status task_steps_choose(const task *t, const task_start *start, launch_plan 
     return EV_OK;
 }
 
+static bool is_swapped(const launch_plan *plan, const char *name) {
+    for (size_t i = 0; i < plan->loop_count; i++) {
+        for (size_t k = 0; k < plan->loops[i].swap_count; k++) {
+            const char *const *names = plan->loops[i].swaps[k].names;
+            if (strcmp(names[0], name) == 0 || strcmp(names[1], name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The argument that parameter `p` of a launch is; SIZE_MAX: none, or not in every turn. */
+static size_t argument_at(const task *t, const launch_plan *plan, const launch_rule *rule,
+                          size_t p) {
+    const launch_step plain = {0};
+    task_given g = {.kind = TASK_GIVEN_VALUE};
+    bool has_name = p < rule->given_count && rule->given[p].name != NULL;
+    if (has_name && !is_swapped(plan, rule->given[p].name))
+        find_given(t, plan, &plain, rule->given[p].name, &g);
+    return g.kind == TASK_GIVEN_ARGUMENT ? g.index : SIZE_MAX;
+}
+
 void task_main_arguments(const task *t, const task_start *start, size_t *out, size_t *count) {
     const launch_plan *plan = start->plan;
-    const launch_step plain = {0};
     *count = plan->launches[plan->main].given_count;
-    for (size_t i = 0; i < plan->launch_count; i++) {
-        const launch_rule *rule = &plan->launches[i];
-        if (strcmp(rule->entry, launch_plan_entry(plan)) != 0)
-            continue;
-        for (size_t p = 0; p < *count && p < rule->given_count; p++) {
-            task_given g = {.kind = TASK_GIVEN_VALUE};
-            if (rule->given[p].name != NULL)
-                find_given(t, plan, &plain, rule->given[p].name, &g);
-            size_t is = g.kind == TASK_GIVEN_ARGUMENT ? g.index : SIZE_MAX;
-            out[p] = i == plan->main || is == out[p] ? is : SIZE_MAX;
+    for (size_t p = 0; p < *count; p++) {
+        out[p] = argument_at(t, plan, &plan->launches[plan->main], p);
+        for (size_t i = 0; i < plan->launch_count; i++) {
+            bool same = strcmp(plan->launches[i].entry, launch_plan_entry(plan)) == 0;
+            if (same && argument_at(t, plan, &plan->launches[i], p) != out[p])
+                out[p] = SIZE_MAX;
         }
     }
 }
 
 uint64_t task_bits_of_main(const task *t, const task_start *start, uint64_t parameters) {
-    size_t arguments[TASK_MAX_ARGUMENTS], count = 0;
+    size_t arguments[TASK_MAX_ARGUMENTS] = {0}, count = 0;
     uint64_t bits = 0;
     task_main_arguments(t, start, arguments, &count);
     if (count == 0)

@@ -283,6 +283,7 @@ static ev_status profile_loaded(fitness *f, const fit_trial *trial, const task_c
         status = fit_restore_after(f, c, run, err);
     if (status == EV_OK) {
         out->launch = run->launch;
+        out->steps = run->steps;
         out->outcome = run->outcome;
         out->timing = run->timing;
         out->grid = run->grid;

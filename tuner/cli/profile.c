@@ -57,6 +57,7 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
                          .module = device_kernel_module(kernel),
                          .path = "PTX",
                          .launch = data.launch,
+                         .steps = data.steps,
                          .ranks = p->t->ranks != NULL ? ranks : 0,
                          .outcome = &data.outcome,
                          .timing = &data.timing,
