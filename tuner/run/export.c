@@ -752,8 +752,8 @@ static ev_status write_winners(export *x, records *r, const records_winner *winn
     }
     if (x->kernel_count == 0)
         return ev_fail(x->err, EV_BAD,
-                       "all tasks of the records have ranks, and a bundle tells of launches on one "
-                       "GPU; evoke explain shows their IR and PTX");
+                       "all tasks of the records have ranks or steps, and a bundle tells of one "
+                       "launch on one GPU; evoke explain shows their IR and PTX");
     bundle_content content = {EVOKE_VERSION, x->kernels, x->kernel_count, x->files, x->file_count};
     return bundle_write(bundle_path, &content, x->err);
 }
