@@ -257,6 +257,11 @@ static void refusals_say_the_cure(void **state) {
         CLI_RUN("check", cli_path("scan.json"), "--device", "cuda:0"), 2,
         "its start plain has steps: launches in steps run on the virtual machine alone "
         "so far. Give --device vm:MODEL");
+    ev_proc_result r = CLI_RUN("tune", cli_path("scan.json"), "--device", "cuda:0", "--records",
+                               cli_path("c.sqlite"), "--evaluations", "4");
+    cli_expect(&r, 2);
+    assert_non_null(strstr(ev_str_text(&r.err), "Give --device vm:MODEL"));
+    ev_proc_result_free(&r);
     cli_expect_error(CLI_RUN("tune", cli_path("scan.json"), "--out", cli_path("no")), 2,
                      "a bundle tells of one launch so far. Leave the bundle out");
 }
