@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SCRATCH_MOST (INT64_C(1) << 40)
@@ -154,12 +155,107 @@ bool launch_range_holds(const launch_range *range, double value) {
 }
 
 const char *launch_plan_entry(const launch_plan *plan) {
-    assert(plan->launch_count > 0);
-    return plan->launches[0].entry;
+    assert(plan->main < plan->launch_count);
+    return plan->launches[plan->main].entry;
 }
 
 bool launch_plan_is_plain(const launch_plan *plan) {
-    return plan->launch_count == 1 && plan->scratch_count == 0 && plan->hidden_count == 0;
+    return plan->launch_count == 1 && plan->loop_count == 0 && plan->scratch_count == 0 &&
+           plan->hidden_count == 0 && plan->launches[0].given_count == 0;
+}
+
+/* ---- steps -------------------------------------------------------------------------------------
+ */
+
+/* The steps made so far. */
+typedef struct step_list {
+    launch_step *all;
+    size_t count;
+    uint64_t swapped;
+} step_list;
+
+static ev_status fail_steps(ev_error *err) {
+    return ev_fail(err, EV_BAD, "more than %d launches with all turns; launch fewer",
+                   LAUNCH_STEPS_MOST);
+}
+
+/* Adds one turn of a loop's launches, or one launch without a loop. */
+static ev_status add_turn(const launch_loop *loop, size_t first, size_t end, int64_t turn,
+                          step_list *list, ev_error *err) {
+    for (size_t i = first; i < end; i++) {
+        if (list->count == LAUNCH_STEPS_MOST)
+            return fail_steps(err);
+        list->all[list->count++] =
+            (launch_step){.launch = i, .loop = loop, .turn = turn, .swapped = list->swapped};
+    }
+    return EV_OK;
+}
+
+static ev_status add_loop(const launch_plan *plan, size_t index, const expr_scope *values,
+                          step_list *list, ev_error *err) {
+    const launch_loop *loop = &plan->loops[index];
+    int64_t turns = 0;
+    ev_status status = expr_eval_whole(loop->turns, values, 0, LAUNCH_STEPS_MOST, &turns, err);
+    if (status != EV_OK) {
+        char place[PLACE_BYTES];
+        (void)snprintf(place, sizeof place, "launch %zu (%.200s), turns", loop->first,
+                       plan->launches[loop->first].entry);
+        return fail_at(place, loop->turns, values, status, err);
+    }
+    for (int64_t turn = 0; turn < turns; turn++) {
+        EV_TRY(add_turn(loop, loop->first, loop->first + loop->count, turn, list, err));
+        if (loop->swap_count > 0)
+            list->swapped ^= UINT64_C(1) << index;
+    }
+    return EV_OK;
+}
+
+static ev_status add_steps(const launch_plan *plan, const expr_scope *values, step_list *list,
+                           ev_error *err) {
+    for (size_t at = 0, loop = 0; at < plan->launch_count;) {
+        bool begins = loop < plan->loop_count && plan->loops[loop].first == at;
+        EV_TRY(begins ? add_loop(plan, loop, values, list, err)
+                      : add_turn(NULL, at, at + 1, 0, list, err));
+        at += begins ? plan->loops[loop].count : 1;
+        loop += begins;
+    }
+    if (list->count == 0)
+        return ev_fail(err, EV_BAD, "no launch is left: each is in a loop of 0 turns");
+    return EV_OK;
+}
+
+ev_status launch_plan_steps(const launch_plan *plan, const expr_scope *values, launch_step **out,
+                            size_t *count, ev_error *err) {
+    step_list list = {.all = calloc(LAUNCH_STEPS_MOST, sizeof *list.all)};
+    if (list.all == NULL)
+        return ev_fail_memory(err, LAUNCH_STEPS_MOST * sizeof *list.all);
+    ev_status status = add_steps(plan, values, &list, err);
+    if (status != EV_OK) {
+        free(list.all);
+        return status;
+    }
+    *out = list.all;
+    *count = list.count;
+    return EV_OK;
+}
+
+static const char *partner_of(const launch_loop *loop, const char *name) {
+    for (size_t i = 0; i < loop->swap_count; i++) {
+        for (int side = 0; side < 2; side++) {
+            if (strcmp(loop->swaps[i].names[side], name) == 0)
+                return loop->swaps[i].names[1 - side];
+        }
+    }
+    return name;
+}
+
+/* The last exchange is undone first. */
+const char *launch_step_buffer(const launch_plan *plan, const launch_step *step, const char *name) {
+    for (size_t i = plan->loop_count; i-- > 0;) {
+        if ((step->swapped >> i & 1) != 0)
+            name = partner_of(&plan->loops[i], name);
+    }
+    return name;
 }
 
 /* ---- checks without values ---------------------------------------------------------------------
@@ -177,6 +273,23 @@ static bool is_entry(const char *text) {
             return false;
     }
     return true;
+}
+
+static ev_status check_given(const launch_plan *plan, size_t index, const expr_names *names,
+                             ev_error *err) {
+    const launch_rule *rule = &plan->launches[index];
+    for (size_t i = 0; i < rule->given_count; i++) {
+        const launch_given *g = &rule->given[i];
+        bool constant = false;
+        ev_status status = EV_OK;
+        if (g->name == NULL)
+            status = expr_check(g->value, names, &constant, err);
+        else if (!expr_is_name(g->name))
+            status = ev_fail(err, EV_BAD, "\"%.200s\" is no name", g->name);
+        if (status != EV_OK)
+            return ev_wrap(err, status, "launch %zu (%.200s), argument %zu", index, rule->entry, i);
+    }
+    return EV_OK;
 }
 
 static ev_status check_launch(const launch_plan *plan, size_t index, const expr_names *names,
@@ -200,7 +313,7 @@ static ev_status check_launch(const launch_plan *plan, size_t index, const expr_
                                         &LAUNCH_LIMITS_CUDA, &value, err));
         }
     }
-    return EV_OK;
+    return check_given(plan, index, names, err);
 }
 
 static bool is_listed(const expr_names *names, const char *name) {
@@ -258,6 +371,81 @@ static ev_status check_hidden(const launch_plan *plan, size_t index, const expr_
     return constant ? launch_plan_hidden(plan, index, &NO_VALUES, &value, err) : EV_OK;
 }
 
+/* ---- loops */
+
+static bool has_name(const launch_loop *loop, size_t pairs, const char *name) {
+    for (size_t i = 0; i < pairs; i++) {
+        if (strcmp(loop->swaps[i].names[0], name) == 0 ||
+            strcmp(loop->swaps[i].names[1], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static ev_status check_swaps(const launch_loop *loop, size_t index, ev_error *err) {
+    for (size_t i = 0; i < loop->swap_count; i++) {
+        const char *const *names = loop->swaps[i].names;
+        bool are_names = expr_is_name(names[0]) && expr_is_name(names[1]);
+        if (!are_names || strcmp(names[0], names[1]) == 0 || has_name(loop, i, names[0]) ||
+            has_name(loop, i, names[1]))
+            return ev_fail(err, EV_BAD,
+                           "loop %zu, swap %zu: %.200s and %.200s; name two buffers that are in no "
+                           "other pair",
+                           index, i, names[0], names[1]);
+    }
+    return EV_OK;
+}
+
+static ev_status check_loop(const launch_plan *plan, size_t index, const expr_names *names,
+                            ev_error *err) {
+    const launch_loop *loop = &plan->loops[index], *before = index > 0 ? loop - 1 : NULL;
+    size_t least = before != NULL ? before->first + before->count : 0;
+    bool constant = false;
+    if (loop->first < least || loop->count == 0 || loop->first >= plan->launch_count ||
+        loop->count > plan->launch_count - loop->first)
+        return ev_fail(err, EV_BAD,
+                       "loop %zu: launches %zu to %zu; the launches of a loop follow those of the "
+                       "loop before and end with the plan's",
+                       index, loop->first, loop->first + loop->count - 1);
+    ev_status status = expr_check(loop->turns, names, &constant, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "loop %zu, turns", index);
+    if (loop->counter != NULL && (!expr_is_name(loop->counter) || is_listed(names, loop->counter)))
+        return ev_fail(err, EV_BAD, "loop %zu, counter: \"%.200s\" is taken, or no name", index,
+                       loop->counter);
+    return check_swaps(loop, index, err);
+}
+
+/* The loop's launches know its counter beside the names of the plan. */
+static ev_status check_looped(const launch_plan *plan, const launch_loop *loop,
+                              const expr_names *names, ev_error *err) {
+    size_t count = names != NULL ? names->count : 0;
+    const char **all = calloc(count + 1, sizeof *all);
+    if (all == NULL)
+        return ev_fail_memory(err, (count + 1) * sizeof *all);
+    for (size_t i = 0; i < count; i++)
+        all[i] = names->items[i];
+    if (loop->counter != NULL)
+        all[count++] = loop->counter;
+    const expr_names known = {all, count};
+    ev_status status = EV_OK;
+    for (size_t i = loop->first; i < loop->first + loop->count && status == EV_OK; i++)
+        status = check_launch(plan, i, names != NULL ? &known : NULL, err);
+    free(all);
+    return status;
+}
+
+static ev_status check_launches(const launch_plan *plan, const expr_names *names, ev_error *err) {
+    for (size_t at = 0, loop = 0; at < plan->launch_count;) {
+        bool begins = loop < plan->loop_count && plan->loops[loop].first == at;
+        EV_TRY(begins ? check_looped(plan, &plan->loops[loop], names, err)
+                      : check_launch(plan, at, names, err));
+        at += begins ? plan->loops[loop].count : 1;
+        loop += begins;
+    }
+    return EV_OK;
+}
+
 static bool is_whole(double value) {
     return value == floor(value) && fabs(value) <= WHOLE_MOST;
 }
@@ -295,8 +483,13 @@ ev_status launch_plan_check(const launch_plan *plan, const expr_names *names, ev
     EV_TRY(check_count("scratch buffers", plan->scratch_count, 0, err));
     EV_TRY(check_count("hidden parameters", plan->hidden_count, 0, err));
     EV_TRY(check_count("ranges", plan->range_count, 0, err));
-    for (size_t i = 0; i < plan->launch_count; i++)
-        EV_TRY(check_launch(plan, i, names, err));
+    if (plan->main >= plan->launch_count)
+        return ev_fail(err, EV_BAD, "the main launch is number %zu of %zu", plan->main,
+                       plan->launch_count);
+    EV_TRY(check_count("loops", plan->loop_count, 0, err));
+    for (size_t i = 0; i < plan->loop_count; i++)
+        EV_TRY(check_loop(plan, i, names, err));
+    EV_TRY(check_launches(plan, names, err));
     for (size_t i = 0; i < plan->scratch_count; i++)
         EV_TRY(check_scratch(plan, i, names, err));
     for (size_t i = 0; i < plan->hidden_count; i++)
@@ -309,7 +502,36 @@ ev_status launch_plan_check(const launch_plan *plan, const expr_names *names, ev
 /* ---- copies ------------------------------------------------------------------------------------
  */
 
+/* A copy of a list, so that its texts can be replaced by copies; NULL: out of memory. */
+#define COPY_LIST(arena, type, items, count)                                                       \
+    ((type *)ev_arena_copy((arena), (items), (count) * sizeof(type)))
+
+static const char *copy_text(ev_arena *arena, const char *text) {
+    return text != NULL ? ev_arena_strdup(arena, text) : NULL;
+}
+
+static void copy_given(ev_arena *arena, launch_rule *rule) {
+    launch_given *given = COPY_LIST(arena, launch_given, rule->given, rule->given_count);
+    for (size_t i = 0; given != NULL && i < rule->given_count; i++) {
+        given[i].name = copy_text(arena, given[i].name);
+        given[i].value = copy_text(arena, given[i].value);
+    }
+    rule->given = given;
+}
+
+static void copy_loop(ev_arena *arena, launch_loop *loop) {
+    launch_pair *swaps = COPY_LIST(arena, launch_pair, loop->swaps, loop->swap_count);
+    for (size_t i = 0; swaps != NULL && i < loop->swap_count; i++) {
+        swaps[i].names[0] = ev_arena_strdup(arena, swaps[i].names[0]);
+        swaps[i].names[1] = ev_arena_strdup(arena, swaps[i].names[1]);
+    }
+    loop->swaps = swaps;
+    loop->turns = ev_arena_strdup(arena, loop->turns);
+    loop->counter = copy_text(arena, loop->counter);
+}
+
 static void copy_rule(ev_arena *arena, launch_rule *rule) {
+    copy_given(arena, rule);
     rule->entry = ev_arena_strdup(arena, rule->entry);
     for (int i = 0; i < 3; i++) {
         rule->grid[i] = ev_arena_strdup(arena, rule->grid[i]);
@@ -318,21 +540,21 @@ static void copy_rule(ev_arena *arena, launch_rule *rule) {
     rule->shared = ev_arena_strdup(arena, rule->shared);
 }
 
-/* A copy of a list, so that its texts can be replaced by copies; NULL: out of memory. */
-#define COPY_LIST(arena, type, items, count)                                                       \
-    ((type *)ev_arena_copy((arena), (items), (count) * sizeof(type)))
-
 ev_status launch_plan_clone(const launch_plan *from, ev_arena *arena, const launch_plan **out,
                             ev_error *err) {
     launch_plan *made = ev_arena_copy(arena, from, sizeof *from);
     launch_rule *launches = COPY_LIST(arena, launch_rule, from->launches, from->launch_count);
+    launch_loop *loops = COPY_LIST(arena, launch_loop, from->loops, from->loop_count);
     launch_scratch *scratch = COPY_LIST(arena, launch_scratch, from->scratch, from->scratch_count);
     launch_hidden *hidden = COPY_LIST(arena, launch_hidden, from->hidden, from->hidden_count);
     launch_range *ranges = COPY_LIST(arena, launch_range, from->ranges, from->range_count);
-    if (made == NULL || launches == NULL || scratch == NULL || hidden == NULL || ranges == NULL)
+    if (made == NULL || launches == NULL || loops == NULL || scratch == NULL || hidden == NULL ||
+        ranges == NULL)
         return ev_fail_memory(err, sizeof *from);
     for (size_t i = 0; i < from->launch_count; i++)
         copy_rule(arena, &launches[i]);
+    for (size_t i = 0; i < from->loop_count; i++)
+        copy_loop(arena, &loops[i]);
     for (size_t i = 0; i < from->scratch_count; i++) {
         scratch[i].name = ev_arena_strdup(arena, scratch[i].name);
         scratch[i].bytes = ev_arena_strdup(arena, scratch[i].bytes);
@@ -344,6 +566,7 @@ ev_status launch_plan_clone(const launch_plan *from, ev_arena *arena, const laun
     for (size_t i = 0; i < from->range_count; i++)
         ranges[i].name = ev_arena_strdup(arena, ranges[i].name);
     made->launches = launches;
+    made->loops = loops;
     made->scratch = scratch;
     made->hidden = hidden;
     made->ranges = ranges;

@@ -24,13 +24,39 @@
 
 #define LAUNCH_PLAN_MOST 64 /* members of each list of a plan */
 
+/* A parameter of a launch: an argument of the task or a scratch buffer by its name, or a value of
+ * the launch's own. */
+typedef struct launch_given {
+    const char *name;  /* NULL: a value */
+    ev_type type;      /* of a value */
+    const char *value; /* an expression; NULL: a name */
+} launch_given;
+
 /* One launch. */
 typedef struct launch_rule {
-    const char *entry;    /* the kernel's name in the PTX */
-    const char *grid[3];  /* blocks, expressions */
-    const char *block[3]; /* threads a block, expressions */
-    const char *shared;   /* bytes of dynamic shared memory a block, an expression */
+    const char *entry;         /* the kernel's name in the PTX */
+    const char *grid[3];       /* blocks, expressions */
+    const char *block[3];      /* threads a block, expressions */
+    const char *shared;        /* bytes of dynamic shared memory a block, an expression */
+    const launch_given *given; /* its parameters, in order */
+    size_t given_count;        /* 0: the task's arguments, in their order */
 } launch_rule;
+
+/* Two buffers that change places. */
+typedef struct launch_pair {
+    const char *names[2];
+} launch_pair;
+
+/* Launches that are run again and again. At the end of each turn, the two names of a pair stand for
+ * each other's buffers, also after the last turn. */
+typedef struct launch_loop {
+    size_t first, count; /* launches of the plan */
+    const char *turns;   /* an expression, 0 or more */
+    const char *counter; /* what the expressions of its launches know the turn by, from 0; NULL: by
+                            no name */
+    const launch_pair *swaps;
+    size_t swap_count;
+} launch_loop;
 
 /* A buffer that lives for the launches of the plan alone. */
 typedef struct launch_scratch {
@@ -57,6 +83,10 @@ typedef struct launch_range {
 typedef struct launch_plan {
     const launch_rule *launches; /* in order, at least one */
     size_t launch_count;
+    size_t main; /* the launch that matters most: edits of the structure change its kernel, and all
+                    launches of that kernel */
+    const launch_loop *loops; /* in order, none within another */
+    size_t loop_count;
     const launch_scratch *scratch;
     size_t scratch_count;
     const launch_hidden *hidden;
@@ -110,11 +140,27 @@ ev_status launch_plan_hidden(const launch_plan *plan, size_t index, const expr_s
                              expr_value *out, ev_error *err) EV_CHECKED;
 bool launch_range_holds(const launch_range *range, double value);
 
-/* The first launch's entry. */
+/* The main launch's entry. */
 const char *launch_plan_entry(const launch_plan *plan);
-/* Of one launch without scratch buffers and hidden parameters, which is what a device runs today.
- */
+/* Of one launch, once, with the task's arguments alone. */
 bool launch_plan_is_plain(const launch_plan *plan);
+
+#define LAUNCH_STEPS_MOST 1024 /* launches of a plan, with all turns */
+
+/* A launch of a plan in one turn of its loop. */
+typedef struct launch_step {
+    size_t launch;           /* its number in the plan */
+    const launch_loop *loop; /* NULL: none */
+    int64_t turn;            /* 0 without a loop */
+    uint64_t swapped;        /* bit i: the pairs of loop i stand exchanged */
+} launch_step;
+
+/* The launches in order, all turns written out; *out is malloc'ed. EV_BAD: a number of turns that
+ * cannot be evaluated; no launch at all, or more than LAUNCH_STEPS_MOST. */
+ev_status launch_plan_steps(const launch_plan *plan, const expr_scope *values, launch_step **out,
+                            size_t *count, ev_error *err) EV_CHECKED;
+/* The buffer whose place `name` takes at a step: `name` itself where nothing is exchanged. */
+const char *launch_step_buffer(const launch_plan *plan, const launch_step *step, const char *name);
 
 /* A copy with all its texts, in the arena. */
 ev_status launch_plan_clone(const launch_plan *from, ev_arena *arena, const launch_plan **out,

@@ -10,6 +10,8 @@
 
 static const ev_json_key PLAN_KEYS[] = {
     {"launches", EV_JSON_ARRAY, true, "in order, at least one"},
+    {"main", EV_JSON_INTEGER, false, "the number of the main launch; 0"},
+    {"loops", EV_JSON_ARRAY, false, "launches that are run again and again"},
     {"scratch", EV_JSON_ARRAY, false, "buffers that live for the launches alone"},
     {"hidden", EV_JSON_ARRAY, false, "parameters behind the task's own"},
     {"ranges", EV_JSON_ARRAY, false, "values for which the plan was validated"},
@@ -20,6 +22,20 @@ static const ev_json_key LAUNCH_KEYS[] = {
     {"grid", EV_JSON_ARRAY, true, "three expressions"},
     {"block", EV_JSON_ARRAY, true, "three expressions"},
     {"shared", EV_JSON_STRING, true, "bytes of dynamic shared memory, an expression"},
+    {"given", EV_JSON_ARRAY, false, "its parameters: names, or values"},
+};
+
+static const ev_json_key GIVEN_KEYS[] = {
+    {"type", EV_JSON_STRING, true, "element type"},
+    {"value", EV_JSON_STRING, true, "an expression"},
+};
+
+static const ev_json_key LOOP_KEYS[] = {
+    {"first", EV_JSON_INTEGER, true, "the number of its first launch"},
+    {"count", EV_JSON_INTEGER, true, "how many launches it has"},
+    {"turns", EV_JSON_STRING, true, "an expression"},
+    {"counter", EV_JSON_STRING, false, "the name of the turn"},
+    {"swaps", EV_JSON_ARRAY, false, "pairs of names"},
 };
 
 static const ev_json_key SCRATCH_KEYS[] = {
@@ -63,12 +79,52 @@ static json_t *texts_json(const char *const texts[3]) {
     return keep_if(ok, array);
 }
 
+static json_t *given_json(const launch_given *g) {
+    if (g->name != NULL)
+        return json_string(g->name);
+    json_t *object = json_object();
+    bool ok = object != NULL && put(object, "type", json_string(ev_type_name(g->type))) &&
+              put(object, "value", json_string(g->value));
+    return keep_if(ok, object);
+}
+
+static bool put_given(json_t *object, const launch_rule *l) {
+    if (l->given_count == 0)
+        return true;
+    json_t *array = json_array();
+    bool ok = array != NULL;
+    for (size_t i = 0; i < l->given_count && ok; i++)
+        ok = json_array_append_new(array, given_json(&l->given[i])) == 0;
+    return put(object, "given", keep_if(ok, array));
+}
+
+static bool put_swaps(json_t *object, const launch_loop *l) {
+    if (l->swap_count == 0)
+        return true;
+    json_t *array = json_array();
+    bool ok = array != NULL;
+    for (size_t i = 0; i < l->swap_count && ok; i++)
+        ok = json_array_append_new(
+                 array, json_pack("[s, s]", l->swaps[i].names[0], l->swaps[i].names[1])) == 0;
+    return put(object, "swaps", keep_if(ok, array));
+}
+
+static json_t *loop_json(const launch_loop *l) {
+    json_t *object = json_object();
+    bool ok = object != NULL && put(object, "first", json_integer((json_int_t)l->first)) &&
+              put(object, "count", json_integer((json_int_t)l->count)) &&
+              put(object, "turns", json_string(l->turns)) &&
+              (l->counter == NULL || put(object, "counter", json_string(l->counter))) &&
+              put_swaps(object, l);
+    return keep_if(ok, object);
+}
+
 static json_t *launch_json(const launch_rule *l) {
     json_t *object = json_object();
     bool ok = object != NULL && put(object, "entry", json_string(l->entry)) &&
               put(object, "grid", texts_json(l->grid)) &&
               put(object, "block", texts_json(l->block)) &&
-              put(object, "shared", json_string(l->shared));
+              put(object, "shared", json_string(l->shared)) && put_given(object, l);
     return keep_if(ok, object);
 }
 
@@ -115,6 +171,9 @@ static bool put_list(json_t *object, const char *key, const launch_plan *plan, s
 static json_t *launch_at(const launch_plan *plan, size_t i) {
     return launch_json(&plan->launches[i]);
 }
+static json_t *loop_at(const launch_plan *plan, size_t i) {
+    return loop_json(&plan->loops[i]);
+}
 static json_t *scratch_at(const launch_plan *plan, size_t i) {
     return scratch_json(&plan->scratch[i]);
 }
@@ -128,6 +187,8 @@ static json_t *range_at(const launch_plan *plan, size_t i) {
 ev_status launch_plan_encode(const launch_plan *plan, json_t **out, ev_error *err) {
     json_t *object = json_object();
     bool ok = object != NULL && put_list(object, "launches", plan, plan->launch_count, launch_at) &&
+              (plan->main == 0 || put(object, "main", json_integer((json_int_t)plan->main))) &&
+              put_list(object, "loops", plan, plan->loop_count, loop_at) &&
               put_list(object, "scratch", plan, plan->scratch_count, scratch_at) &&
               put_list(object, "hidden", plan, plan->hidden_count, hidden_at) &&
               put_list(object, "ranges", plan, plan->range_count, range_at);
@@ -163,9 +224,8 @@ typedef struct decoder {
     ev_error *err;
 } decoder;
 
-static void where_of(const decoder *d, const char *key, size_t index, char where[WHERE_BYTES]) {
-    (void)snprintf(where, WHERE_BYTES, "%s%s%s[%zu]", d->where, d->where[0] != '\0' ? "." : "", key,
-                   index);
+static void where_of(const char *at, const char *key, size_t index, char where[WHERE_BYTES]) {
+    (void)snprintf(where, WHERE_BYTES, "%.200s%s%s[%zu]", at, at[0] != '\0' ? "." : "", key, index);
 }
 
 static const char *keep(const decoder *d, const json_t *object, const char *key) {
@@ -188,13 +248,76 @@ static ev_status decode_texts(const decoder *d, const json_t *object, const char
     return EV_OK;
 }
 
+static ev_status decode_type(const decoder *d, const json_t *object, const char *where,
+                             ev_type *out) {
+    const char *type = ev_json_text(object, "type", "");
+    if (ev_type_find(type, out))
+        return EV_OK;
+    return ev_json_fail(d->doc, where, d->err,
+                        "unknown type \"%.40s\"; there are u8 s8 u16 s16 u32 s32 u64 s64 f16 "
+                        "bf16 f32 f64",
+                        type);
+}
+
+static ev_status decode_given(const decoder *d, const json_t *value, const char *where, void *out) {
+    launch_given *g = out;
+    if (json_is_string(value)) {
+        g->name = ev_arena_strdup(d->arena, json_string_value(value));
+        return EV_OK;
+    }
+    EV_TRY(ev_json_check(d->doc, value, where, GIVEN_KEYS, sizeof GIVEN_KEYS / sizeof *GIVEN_KEYS,
+                         d->err));
+    g->value = keep(d, value, "value");
+    return decode_type(d, value, where, &g->type);
+}
+
+static ev_status decode_pair(const decoder *d, const json_t *value, const char *where, void *out) {
+    launch_pair *pair = out;
+    for (size_t i = 0; i < 2; i++) {
+        const char *name = json_string_value(json_array_get(value, i));
+        if (name == NULL || json_array_size(value) != 2)
+            return ev_json_fail(d->doc, where, d->err, "a swap is two names");
+        pair->names[i] = ev_arena_strdup(d->arena, name);
+    }
+    return EV_OK;
+}
+
+/* The list `key` of members of `size` bytes, in the arena. `at`: the place of the list. */
+static ev_status
+decode_list(const decoder *d, const json_t *object, const char *at, const char *key, size_t size,
+            ev_status (*member)(const decoder *, const json_t *, const char *, void *), void **out,
+            size_t *count) {
+    const json_t *array = json_object_get(object, key);
+    char where[WHERE_BYTES];
+    size_t members = json_array_size(array);
+    if (members > LAUNCH_PLAN_MOST) {
+        where_of(at, key, LAUNCH_PLAN_MOST, where);
+        return ev_json_fail(d->doc, where, d->err, "a launch plan has at most %d %s",
+                            LAUNCH_PLAN_MOST, key);
+    }
+    unsigned char *list = ev_arena_array(d->arena, members, size);
+    if (list == NULL)
+        return ev_fail_memory(d->err, members * size);
+    for (size_t i = 0; i < members; i++) {
+        where_of(at, key, i, where);
+        EV_TRY(member(d, json_array_get(array, i), where, list + i * size));
+    }
+    *out = list;
+    *count = members;
+    return EV_OK;
+}
+
 static ev_status decode_launch(const decoder *d, const json_t *object, const char *where,
                                void *out) {
     launch_rule *l = out;
     EV_TRY(ev_json_check(d->doc, object, where, LAUNCH_KEYS,
                          sizeof LAUNCH_KEYS / sizeof *LAUNCH_KEYS, d->err));
+    void *given = NULL;
     l->entry = keep(d, object, "entry");
     l->shared = keep(d, object, "shared");
+    EV_TRY(decode_list(d, object, where, "given", sizeof(launch_given), decode_given, &given,
+                       &l->given_count));
+    l->given = given;
     EV_TRY(decode_texts(d, object, where, "grid", l->grid));
     return decode_texts(d, object, where, "block", l->block);
 }
@@ -216,13 +339,7 @@ static ev_status decode_hidden(const decoder *d, const json_t *object, const cha
                          sizeof HIDDEN_KEYS / sizeof *HIDDEN_KEYS, d->err));
     h->name = keep(d, object, "name");
     h->value = keep(d, object, "value");
-    const char *type = ev_json_text(object, "type", "");
-    if (!ev_type_find(type, &h->type))
-        return ev_json_fail(d->doc, where, d->err,
-                            "unknown type \"%.40s\"; there are u8 s8 u16 s16 u32 s32 u64 s64 f16 "
-                            "bf16 f32 f64",
-                            type);
-    return EV_OK;
+    return decode_type(d, object, where, &h->type);
 }
 
 static ev_status decode_range(const decoder *d, const json_t *object, const char *where,
@@ -238,42 +355,41 @@ static ev_status decode_range(const decoder *d, const json_t *object, const char
     return EV_OK;
 }
 
-/* The list `key` of members of `size` bytes, in the arena. */
-static ev_status decode_list(const decoder *d, const json_t *object, const char *key, size_t size,
-                             ev_status (*member)(const decoder *, const json_t *, const char *,
-                                                 void *),
-                             void **out, size_t *count) {
-    const json_t *array = json_object_get(object, key);
-    char where[WHERE_BYTES];
-    size_t members = json_array_size(array);
-    if (members > LAUNCH_PLAN_MOST) {
-        where_of(d, key, LAUNCH_PLAN_MOST, where);
-        return ev_json_fail(d->doc, where, d->err, "a launch plan has at most %d %s",
-                            LAUNCH_PLAN_MOST, key);
-    }
-    unsigned char *list = ev_arena_array(d->arena, members, size);
-    if (list == NULL)
-        return ev_fail_memory(d->err, members * size);
-    for (size_t i = 0; i < members; i++) {
-        where_of(d, key, i, where);
-        EV_TRY(member(d, json_array_get(array, i), where, list + i * size));
-    }
-    *out = list;
-    *count = members;
+static ev_status decode_loop(const decoder *d, const json_t *object, const char *where, void *out) {
+    launch_loop *l = out;
+    void *swaps = NULL;
+    EV_TRY(ev_json_check(d->doc, object, where, LOOP_KEYS, sizeof LOOP_KEYS / sizeof *LOOP_KEYS,
+                         d->err));
+    json_int_t first = ev_json_integer(object, "first", 0),
+               count = ev_json_integer(object, "count", 0);
+    l->first = first >= 0 && first < LAUNCH_PLAN_MOST ? (size_t)first : LAUNCH_PLAN_MOST;
+    l->count = count > 0 && count <= LAUNCH_PLAN_MOST ? (size_t)count : 0;
+    l->turns = keep(d, object, "turns");
+    if (json_object_get(object, "counter") != NULL)
+        l->counter = keep(d, object, "counter");
+    EV_TRY(decode_list(d, object, where, "swaps", sizeof(launch_pair), decode_pair, &swaps,
+                       &l->swap_count));
+    l->swaps = swaps;
     return EV_OK;
 }
 
 static ev_status decode_lists(const decoder *d, const json_t *object, launch_plan *plan) {
-    void *launches = NULL, *scratch = NULL, *hidden = NULL, *ranges = NULL;
-    EV_TRY(decode_list(d, object, "launches", sizeof(launch_rule), decode_launch, &launches,
-                       &plan->launch_count));
-    EV_TRY(decode_list(d, object, "scratch", sizeof(launch_scratch), decode_scratch, &scratch,
-                       &plan->scratch_count));
-    EV_TRY(decode_list(d, object, "hidden", sizeof(launch_hidden), decode_hidden, &hidden,
+    void *launches = NULL, *loops = NULL, *scratch = NULL, *hidden = NULL, *ranges = NULL;
+    EV_TRY(decode_list(d, object, d->where, "launches", sizeof(launch_rule), decode_launch,
+                       &launches, &plan->launch_count));
+    EV_TRY(decode_list(d, object, d->where, "loops", sizeof(launch_loop), decode_loop, &loops,
+                       &plan->loop_count));
+    EV_TRY(decode_list(d, object, d->where, "scratch", sizeof(launch_scratch), decode_scratch,
+                       &scratch, &plan->scratch_count));
+    EV_TRY(decode_list(d, object, d->where, "hidden", sizeof(launch_hidden), decode_hidden, &hidden,
                        &plan->hidden_count));
-    EV_TRY(decode_list(d, object, "ranges", sizeof(launch_range), decode_range, &ranges,
+    EV_TRY(decode_list(d, object, d->where, "ranges", sizeof(launch_range), decode_range, &ranges,
                        &plan->range_count));
+    json_int_t main_launch = ev_json_integer(object, "main", 0);
+    plan->main =
+        main_launch >= 0 && main_launch < LAUNCH_PLAN_MOST ? (size_t)main_launch : LAUNCH_PLAN_MOST;
     plan->launches = launches;
+    plan->loops = loops;
     plan->scratch = scratch;
     plan->hidden = hidden;
     plan->ranges = ranges;

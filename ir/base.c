@@ -20,9 +20,9 @@
 
 #define TRIPLE "nvptx64-nvidia-cuda"
 
-/* The oldest PTX version that LLVM 19 needs for a target (its NVPTX.td), not below 6.3, and for sm_75
- * not below 6.5, which brought the shapes of mma.sync that sm_75 has: an older version loads on
- * more drivers. */
+/* The oldest PTX version that LLVM 19 needs for a target (its NVPTX.td), not below 6.3, and for
+ * sm_75 not below 6.5, which brought the shapes of mma.sync that sm_75 has: an older version loads
+ * on more drivers. */
 int ir_ptx_version(int sm) {
     static const int table[][2] = {{53, 63}, {60, 63}, {61, 63}, {62, 63}, {70, 63}, {72, 63},
                                    {75, 65}, {80, 70}, {86, 71}, {87, 74}, {89, 78}, {90, 78}};
@@ -130,12 +130,21 @@ static bool has_prefix(const ir_source *source) {
 /* ---- the entry --------------------------------------------------------------------------------
  */
 
-/* Finds the entry, and makes all other definitions internal, so that LLVM's passes remove the
- * unused ones. */
+/* Finds the entry and the kernels of the plan's other launches, and makes all other definitions
+ * internal, so that LLVM's passes remove the unused ones. */
 static ev_status open_entry(const ir_base *base, const ir_source *source, ev_error *err) {
-    LLVMValueRef entry = NULL;
-    EV_TRY(ir_entry_find(base->module, source, &entry, err));
-    ir_make_internal(base->module, entry);
+    LLVMValueRef kept[LAUNCH_PLAN_MOST + 1];
+    size_t count = 1;
+    EV_TRY(ir_entry_find(base->module, source, &kept[0], err));
+    for (size_t i = 0; source->plan != NULL && i < source->plan->launch_count; i++) {
+        ir_source other = *source;
+        other.entry = source->plan->launches[i].entry;
+        if (strcmp(other.entry, source->entry) == 0)
+            continue;
+        other.instance = NULL;
+        EV_TRY(ir_entry_find(base->module, &other, &kept[count++], err));
+    }
+    ir_make_internal(base->module, kept, count);
     ir_symbols_open(base, source);
     return EV_OK;
 }

@@ -92,6 +92,19 @@ static bool is_sound(const ir_edit *edit) {
            edit->option >= 1;
 }
 
+static ev_status change_rule(ev_arena *arena, const ir_edit *edit, launch_rule *rule,
+                             ev_error *err) {
+    const char **field = field_of(edit, rule);
+    if (edit->kind == IR_EDIT_SPLIT_THREADS)
+        EV_TRY(split_threads(arena, edit, rule, err));
+    if (edit->kind == IR_EDIT_DELINEARIZE)
+        EV_TRY(delinearize(arena, edit, rule, err));
+    if (field)
+        *field = changed(arena, edit, *field);
+    return !field || *field ? EV_OK : ev_fail_memory(err, 1);
+}
+
+/* The edit is of the main launch's kernel. */
 ev_status ir_genome_plan_step(const ir_edit *edit, const launch_plan *from, ev_arena *arena,
                               const launch_plan **out, ev_error *err) {
     launch_rule *rules =
@@ -99,18 +112,15 @@ ev_status ir_genome_plan_step(const ir_edit *edit, const launch_plan *from, ev_a
     launch_plan *plan = ev_arena_copy(arena, from, sizeof *from);
     if (!plan || !rules)
         return ev_fail_memory(err, sizeof *plan);
-    const char **field = is_sound(edit) ? field_of(edit, &rules[0]) : NULL;
     if (!is_sound(edit))
         return ev_fail(err, EV_BAD, "%s: no dimension or no count", ir_edit_name(edit->kind));
-    if (edit->kind == IR_EDIT_SPLIT_THREADS)
-        EV_TRY(split_threads(arena, edit, &rules[0], err));
-    if (edit->kind == IR_EDIT_DELINEARIZE)
-        EV_TRY(delinearize(arena, edit, &rules[0], err));
-    if (field)
-        *field = changed(arena, edit, *field);
+    for (size_t i = 0; i < from->launch_count; i++) {
+        if (strcmp(rules[i].entry, launch_plan_entry(from)) == 0)
+            EV_TRY(change_rule(arena, edit, &rules[i], err));
+    }
     plan->launches = rules;
     *out = plan;
-    return !field || *field ? EV_OK : ev_fail_memory(err, 1);
+    return EV_OK;
 }
 
 ev_status ir_genome_plan(const ir_genome *genome, const launch_plan *from, ev_arena *arena,

@@ -87,8 +87,8 @@ ev_status ir_passes_rest(const ir_base *base, const ir_genome *genome, LLVMModul
  * LLVM's message. */
 ev_status ir_emit_aside(const ir_base *base, const ir_genome *genome, LLVMModuleRef module,
                         ev_str *ptx, ev_error *err) EV_CHECKED;
-/* Makes all defined functions internal, except `but` (may be NULL). */
-void ir_make_internal(LLVMModuleRef module, LLVMValueRef but);
+/* Makes all defined functions internal, except the `count` in `but`. */
+void ir_make_internal(LLVMModuleRef module, const LLVMValueRef *but, size_t count);
 
 /* ---- variables that the host fills (symbols.c) ---- */
 

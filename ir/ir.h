@@ -79,9 +79,9 @@ typedef struct ir_source {
     const int64_t *constants; /* launch constants: sizes, strides; any order */
     size_t constant_count;
     uint32_t block[3]; /* threads a block in every launch; 0: not known or not always the same */
-    /* For structural edits. The genome whose prefix is applied; NULL: none. The start's launch plan
-     * (NULL: not known), the names of the kernel's arguments, and the values of all macros of the
-     * task, for its expressions. */
+    /* For structural edits. The genome whose prefix is applied; NULL: none. The start's launch
+     * plan, all of whose kernels are kept (NULL: not known), the names of the kernel's arguments,
+     * and the values of all macros of the task, for its expressions. */
     const ir_genome *genome;
     const launch_plan *plan;
     const char *const *arguments;

@@ -44,9 +44,17 @@ ev_status ir_emit_aside(const ir_base *base, const ir_genome *genome, LLVMModule
 
 /* ---- unused globals after the passes */
 
-void ir_make_internal(LLVMModuleRef module, LLVMValueRef but) {
+static bool is_among(LLVMValueRef f, const LLVMValueRef *list, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (list[i] == f)
+            return true;
+    }
+    return false;
+}
+
+void ir_make_internal(LLVMModuleRef module, const LLVMValueRef *but, size_t count) {
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-        if (f == but || LLVMIsDeclaration(f))
+        if (is_among(f, but, count) || LLVMIsDeclaration(f))
             continue;
         LLVMSetLinkage(f, LLVMInternalLinkage);
         LLVMSetVisibility(f, LLVMDefaultVisibility);
@@ -55,7 +63,7 @@ void ir_make_internal(LLVMModuleRef module, LLVMValueRef but) {
 
 /* Makes all globals internal, so that globaldce removes the unused ones. */
 static void empty_module(LLVMModuleRef module) {
-    ir_make_internal(module, NULL);
+    ir_make_internal(module, NULL, 0);
     for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
         if (!LLVMIsDeclaration(g))
             LLVMSetLinkage(g, LLVMInternalLinkage);

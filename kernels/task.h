@@ -251,6 +251,65 @@ void task_element_name(const task_argument *a, uint64_t element, ev_str *out);
 ev_status task_launch_of(const task *t, const task_start *start, const launch_plan *plan,
                          const expr_name *macros, size_t macro_count, const task_case *c,
                          launch_geometry *out, ev_error *err) EV_CHECKED;
+/* ---- steps: plans of any kind (task_steps.c) ---- */
+
+#define TASK_MAX_SCRATCH 16
+
+/* A parameter of a launch. */
+typedef enum task_given_kind {
+    TASK_GIVEN_ARGUMENT, /* of the task */
+    TASK_GIVEN_SCRATCH,  /* a scratch buffer of the plan */
+    TASK_GIVEN_VALUE
+} task_given_kind;
+
+typedef struct task_given {
+    task_given_kind kind;
+    size_t index;     /* of the argument, or of the scratch buffer */
+    ev_type type;     /* of a value */
+    expr_value value; /* as the type holds it */
+} task_given;
+
+/* A launch of a plan at a case. */
+typedef struct task_step {
+    size_t launch; /* its number in the plan */
+    launch_geometry at;
+    const task_given *given;
+    size_t given_count; /* 0: the task's arguments, in their order */
+} task_step;
+
+/* The launches of a plan at a case, in order, with all turns. */
+typedef struct task_steps {
+    task_step *all;
+    size_t count;
+    task_given *given;
+    uint64_t scratch[TASK_MAX_SCRATCH]; /* bytes of each scratch buffer */
+} task_steps;
+
+/* As task_launch_of, of any plan. The caller frees *out by task_steps_free. */
+ev_status task_steps_of(const task *t, const task_start *start, const launch_plan *plan,
+                        const expr_name *macros, size_t macro_count, const task_case *c,
+                        task_steps *out, ev_error *err) EV_CHECKED;
+void task_steps_free(task_steps *s);
+/* "launch 2 of 3, kernel `scan_add`" */
+void task_step_name(const launch_plan *plan, const task_steps *s, size_t index, char *out,
+                    size_t bytes);
+/* Whether a start has another plan than one launch with the task's arguments. */
+bool task_start_has_steps(const task_start *start);
+bool task_has_steps(const task *t); /* any of its starts */
+/* The arguments of the task that the kernel of the main launch takes, by parameter, in `out`, which
+ * has room for TASK_PARAMETERS_MOST; SIZE_MAX: none, or another one in another launch. *count 0:
+ * the task's own, in their order. */
+#define TASK_PARAMETERS_MOST 48
+void task_main_arguments(const task *t, const task_start *start, size_t *out, size_t *count);
+/* As task_bits_of_parameters, of the kernel of the main launch. */
+uint64_t task_bits_of_main(const task *t, const task_start *start, uint64_t parameters);
+/* EV_BAD if a start has steps, which `what` says to be unknown; the message ends in `cure`. */
+ev_status task_refuse_steps(const task *t, const char *what, const char *cure,
+                            ev_error *err) EV_CHECKED;
+/* The fewest launches that a start has at a case. */
+ev_status task_launches_least(const task *t, const task_case *c, size_t *out,
+                              ev_error *err) EV_CHECKED;
+
 /* Ranks of a launch at a case; 1: the task has no ranks. EV_BAD: fewer than TASK_RANKS_LEAST, or
  * more than TASK_RANKS_MOST. */
 ev_status task_ranks_of(const task *t, const task_case *c, uint32_t *out, ev_error *err) EV_CHECKED;

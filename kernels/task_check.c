@@ -126,9 +126,10 @@ static ev_status check_case(const task *t, const ev_json *doc, size_t index, ev_
     return place(doc, "tolerance.depth", task_depth_of(t, c, &depth, err), err);
 }
 
-static ev_status check_launch(const task *t, const ev_json *doc, size_t start_index,
-                              const expr_name *macros, size_t macro_count, const task_case *c,
-                              ev_error *err) {
+/* The place of a launch that cannot be evaluated: each expression of a plain plan has its own. */
+static ev_status check_sizes(const task *t, const ev_json *doc, size_t start_index,
+                             const expr_name *macros, size_t macro_count, const task_case *c,
+                             ev_error *err) {
     static const char *const names[] = {"grid", "block", "shared"};
     const task_start *start = &t->starts[start_index];
     char where[TASK_MAX_WHERE];
@@ -147,10 +148,25 @@ static ev_status check_launch(const task *t, const ev_json *doc, size_t start_in
             EV_TRY(place(doc, where, status, err));
         }
     }
-    launch_geometry launch;
-    (void)snprintf(where, sizeof where, "starts[%zu].block", start_index);
-    return place(doc, where,
-                 task_launch_of(t, start, start->plan, macros, macro_count, c, &launch, err), err);
+    return EV_OK;
+}
+
+static ev_status check_launch(const task *t, const ev_json *doc, size_t start_index,
+                              const expr_name *macros, size_t macro_count, const task_case *c,
+                              ev_error *err) {
+    const task_start *start = &t->starts[start_index];
+    bool has_steps = task_start_has_steps(start);
+    char where[TASK_MAX_WHERE];
+    task_steps steps;
+    if (!has_steps)
+        EV_TRY(check_sizes(t, doc, start_index, macros, macro_count, c, err));
+    (void)snprintf(where, sizeof where, "starts[%zu].%s", start_index,
+                   has_steps ? "steps" : "block");
+    EV_TRY(place(doc, where,
+                 task_steps_of(t, start, start->plan, macros, macro_count, c, &steps, err), err));
+    ev_status status = place(doc, where, task_steps_check(t, start, &steps, c, err), err);
+    task_steps_free(&steps);
+    return status;
 }
 
 /* Checks the launch plan at the defaults, and at each value of each macro with the others at their
@@ -182,7 +198,8 @@ static ev_status check_baseline(const task *t, const ev_json *doc, ev_error *err
 static ev_status check_plans(const task *t, const ev_json *doc, ev_error *err) {
     for (size_t s = 0; s < t->start_count; s++) {
         char where[TASK_MAX_WHERE];
-        (void)snprintf(where, sizeof where, "starts[%zu].entry", s);
+        bool has_steps = task_start_has_steps(&t->starts[s]);
+        (void)snprintf(where, sizeof where, "starts[%zu].%s", s, has_steps ? "steps" : "entry");
         EV_TRY(place(doc, where, launch_plan_check(t->starts[s].plan, NULL, err), err));
     }
     return EV_OK;

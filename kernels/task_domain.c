@@ -248,6 +248,18 @@ static bool plan_mentions(const launch_plan *plan, const char *name) {
         if (any_mentions(rule->grid, 3, name) || any_mentions(rule->block, 3, name) ||
             mentions(rule->shared, name))
             return true;
+        for (size_t k = 0; k < rule->given_count; k++) {
+            if (mentions(rule->given[k].value, name))
+                return true;
+        }
+    }
+    for (size_t i = 0; i < plan->loop_count; i++) {
+        if (mentions(plan->loops[i].turns, name))
+            return true;
+    }
+    for (size_t i = 0; i < plan->scratch_count; i++) {
+        if (mentions(plan->scratch[i].bytes, name))
+            return true;
     }
     return false;
 }

@@ -126,8 +126,8 @@ ev_status task_read_data(task_loader *l, const json_t *value, const char *where,
 /* ---- starts ------------------------------------------------------------------------------------
  */
 
-static ev_status read_rule(loader *l, const json_t *start, const char *where, const char *key,
-                           const char *out[3]) {
+static ev_status read_sizes(loader *l, const json_t *start, const char *where, const char *key,
+                            const char *out[3]) {
     char at[TASK_MAX_WHERE];
     const json_t *value = json_object_get(start, key);
     (void)snprintf(at, sizeof at, "%s.%s", where, key);
@@ -219,7 +219,6 @@ static ev_status read_source(loader *l, const char *name, const char *where, tas
     return EV_OK;
 }
 
-/* The start's plan: one launch. */
 /* An entry with template arguments is an instance of the template that it names. */
 static ev_status read_entry(task_loader *l, const char *entry, const char *where, launch_rule *rule,
                             task_start *s) {
@@ -238,19 +237,43 @@ static ev_status read_entry(task_loader *l, const char *entry, const char *where
     return EV_OK;
 }
 
-static ev_status read_plan(loader *l, const json_t *value, const char *where, task_start *s) {
+ev_status task_read_rule(loader *l, const json_t *value, const char *where, launch_rule *rule) {
+    static const char *const needed[] = {"grid", "block"};
     char at[TASK_MAX_WHERE];
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (json_object_get(value, needed[i]) == NULL)
+            return ev_json_fail(l->doc, where, l->err,
+                                "the key '%s' is missing; a launch has \"grid\" and \"block\"",
+                                needed[i]);
+    }
+    EV_TRY(read_sizes(l, value, where, "grid", rule->grid));
+    EV_TRY(read_sizes(l, value, where, "block", rule->block));
+    rule->shared = "0";
+    (void)snprintf(at, sizeof at, "%s.shared", where);
+    if (json_object_get(value, "shared") != NULL)
+        EV_TRY(task_read_expression(l, json_object_get(value, "shared"), at, &rule->shared));
+    return EV_OK;
+}
+
+/* The macros are read, because the main launch depends on them. */
+static ev_status read_steps(loader *l, const json_t *value, const char *where, task_start *s) {
+    launch_plan *plan = NULL;
+    EV_TRY(task_steps_read(l, value, where, &plan));
+    EV_TRY(task_steps_choose(l->t, s, plan, l->err));
+    s->plan = plan;
+    return EV_OK;
+}
+
+/* The start's plan: its steps, or one launch. */
+static ev_status read_plan(loader *l, const json_t *value, const char *where, task_start *s) {
+    if (json_object_get(value, "steps") != NULL || json_object_get(value, "scratch") != NULL)
+        return read_steps(l, value, where, s);
     launch_plan *plan = EV_NEW(l->arena, launch_plan);
     launch_rule *rule = EV_NEW(l->arena, launch_rule);
     if (plan == NULL || rule == NULL)
         return ev_fail_memory(l->err, sizeof *plan + sizeof *rule);
     EV_TRY(read_entry(l, ev_json_text(value, "entry", l->t->name), where, rule, s));
-    rule->shared = "0";
-    EV_TRY(read_rule(l, value, where, "grid", rule->grid));
-    EV_TRY(read_rule(l, value, where, "block", rule->block));
-    (void)snprintf(at, sizeof at, "%s.shared", where);
-    if (json_object_get(value, "shared") != NULL)
-        EV_TRY(task_read_expression(l, json_object_get(value, "shared"), at, &rule->shared));
+    EV_TRY(task_read_rule(l, value, where, rule));
     *plan = (launch_plan){.launches = rule, .launch_count = 1};
     s->plan = plan;
     return EV_OK;
@@ -301,11 +324,11 @@ static ev_status read_start(loader *l, const json_t *value, const char *where, t
     s->is_reference = ev_json_flag(value, "reference", false);
     (void)snprintf(at, sizeof at, "%s.source", where);
     EV_TRY(read_source(l, ev_json_text(value, "source", ""), at, s));
-    EV_TRY(read_plan(l, value, where, s));
     (void)snprintf(at, sizeof at, "%s.assume", where);
     EV_TRY(read_assumed(l, json_object_get(value, "assume"), at, s));
     (void)snprintf(at, sizeof at, "%s.macros", where);
-    return read_macros(l, json_object_get(value, "macros"), at, s);
+    EV_TRY(read_macros(l, json_object_get(value, "macros"), at, s));
+    return read_plan(l, value, where, s);
 }
 
 static ev_status read_starts(loader *l) {
@@ -570,8 +593,8 @@ ev_status task_read_all(task_box *box, const char *path, const ev_json *doc, ev_
     EV_TRY(read_head(&l, path));
     EV_TRY(task_ranks_read(&l));
     EV_TRY(task_read_inputs(&l));
-    EV_TRY(read_starts(&l));
     EV_TRY(read_cases(&l));
+    EV_TRY(read_starts(&l));
     EV_TRY(read_tolerance(&l));
     EV_TRY(task_work_read(&l));
     if (ev_arena_failed(box->arena))

@@ -6,14 +6,14 @@
 #include "base/json.h"
 #include "kernels/task.h"
 
-#define TASK_MAX_ARGUMENTS 48
+#define TASK_MAX_ARGUMENTS TASK_PARAMETERS_MOST
 #define TASK_MAX_STRUCT 4096 /* bytes of a struct, which all parameters of a kernel may have */
 #define TASK_MAX_SYMBOLS 16
 #define TASK_MAX_MEMBERS 128
 #define TASK_MAX_FILES 64 /* of data */
 #define TASK_MAX_SHAPE 32
 #define TASK_MAX_MACROS 16
-#define TASK_MAX_SCOPE (TASK_MAX_ARGUMENTS + TASK_MAX_SHAPE + TASK_MAX_MACROS)
+#define TASK_MAX_SCOPE (TASK_MAX_ARGUMENTS + TASK_MAX_SHAPE + TASK_MAX_MACROS + 1) /* a counter */
 #define TASK_MAX_WHERE 128
 
 /* A task with its private data. The task is the first member, so either pointer gives the other. */
@@ -81,6 +81,18 @@ bool task_ranks_has_kind(const json_t *value);
 ev_status task_ranks_read_argument(task_loader *l, const json_t *value, const char *where,
                                    task_argument *a) EV_CHECKED;
 ev_status task_ranks_check(const task *t, const ev_json *doc, ev_error *err) EV_CHECKED;
+/* Reads grid, block and shared memory of a launch (task_load.c). */
+ev_status task_read_rule(task_loader *l, const json_t *value, const char *where,
+                         launch_rule *rule) EV_CHECKED;
+/* Reads "steps" and "scratch" of a start, and checks them at a case (task_steps.c). */
+ev_status task_steps_read(task_loader *l, const json_t *start, const char *where,
+                          launch_plan **out) EV_CHECKED;
+/* Chooses the main launch of a start with steps: the one of whose kernel the timed cases of the
+ * search launch the most threads; of equals, the first. */
+ev_status task_steps_choose(const task *t, const task_start *start, launch_plan *plan,
+                            ev_error *err) EV_CHECKED;
+ev_status task_steps_check(const task *t, const task_start *start, const task_steps *s,
+                           const task_case *c, ev_error *err) EV_CHECKED;
 /* Reads "work". */
 ev_status task_work_read(task_loader *l) EV_CHECKED;
 
@@ -141,6 +153,7 @@ struct task_table {
 extern const task_table TASK_TABLE_TASK, TASK_TABLE_ARGUMENT, TASK_TABLE_STRUCT, TASK_TABLE_SYMBOL,
     TASK_TABLE_START, TASK_TABLE_MACRO, TASK_TABLE_CASE, TASK_TABLE_INPUTS, TASK_TABLE_TOLERANCE,
     TASK_TABLE_BUFFER, TASK_TABLE_MEMBER, TASK_TABLE_DOMAIN, TASK_TABLE_PITCH, TASK_TABLE_WORK,
-    TASK_TABLE_RANK, TASK_TABLE_PEERS;
+    TASK_TABLE_RANK, TASK_TABLE_PEERS, TASK_TABLE_STEP, TASK_TABLE_GIVEN, TASK_TABLE_LOOP,
+    TASK_TABLE_SCRATCH;
 
 #endif

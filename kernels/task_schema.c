@@ -167,9 +167,14 @@ static const ev_json_key START_KEYS[] = {
     {"entry", EV_JSON_STRING, false,
      "the kernel's name in it, with template arguments where it is a template (scale<float, 4>); "
      "the task's name when absent"},
-    {"grid", EV_JSON_ANY, true, "blocks: an expression, or an array of up to three"},
-    {"block", EV_JSON_ANY, true, "threads a block: an expression, or an array of up to three"},
+    {"grid", EV_JSON_ANY, false,
+     "blocks: an expression, or an array of up to three; needed unless there are steps"},
+    {"block", EV_JSON_ANY, false,
+     "threads a block: an expression, or an array of up to three; needed unless there are steps"},
     {"shared", EV_JSON_ANY, false, "dynamic shared memory a block in bytes, an expression; 0"},
+    {"steps", EV_JSON_ARRAY, false,
+     "in place of entry, grid, block and shared: the launches, in order (see below)"},
+    {"scratch", EV_JSON_ARRAY, false, "of a start with steps: its buffers beside the arguments"},
     {"macros", EV_JSON_ARRAY, false, "tunable macros of a .cu"},
     {"reference", EV_JSON_BOOL, false,
      "true: to compare with, such as an expert's kernel: checked, and timed beside the others, and "
@@ -177,6 +182,40 @@ static const ev_json_key START_KEYS[] = {
     {"assume", EV_JSON_ARRAY, false,
      "lines of the source, from 1: an arm of their branches, selects, compares, minima and maxima "
      "that no case takes is one that no caller takes"},
+};
+
+static const ev_json_key STEP_KEYS[] = {
+    {"entry", EV_JSON_STRING, true, "the kernel's name in the start's source"},
+    {"grid", EV_JSON_ANY, true, "blocks, as of a start"},
+    {"block", EV_JSON_ANY, true, "threads a block, as of a start"},
+    {"shared", EV_JSON_ANY, false, "dynamic shared memory a block, as of a start; 0"},
+    {"arguments", EV_JSON_ARRAY, false,
+     "the kernel's parameters in their order: names of arguments and scratch buffers, or values of "
+     "the launch's own (see below); when absent, the task's arguments"},
+};
+
+static const ev_json_key GIVEN_KEYS[] = {
+    {"type", EV_JSON_STRING, true, "its type, as of an argument"},
+    {"value", EV_JSON_ANY, true,
+     "an expression of the shape, the scalars, the macros and the counter"},
+};
+
+static const ev_json_key LOOP_KEYS[] = {
+    {"repeat", EV_JSON_ANY, true, "how many turns there are, an expression; 0 is fine"},
+    {"counter", EV_JSON_STRING, false,
+     "the name by which expressions of its steps know the turn, from 0"},
+    {"swap", EV_JSON_ARRAY, false,
+     "pairs of buffers, [[\"a\", \"b\"], ...]: at the end of each turn the two names stand for "
+     "each "
+     "other's buffers, also behind the last turn"},
+    {"steps", EV_JSON_ARRAY, true, "the launches of a turn, in order"},
+};
+
+static const ev_json_key SCRATCH_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "its name, in the arguments of steps"},
+    {"type", EV_JSON_STRING, true, "element type, as of an argument"},
+    {"count", EV_JSON_ANY, true, "number of elements, an expression, which may use macros"},
+    {"doc", EV_JSON_STRING, false, "what it is"},
 };
 
 static const ev_json_key MACRO_KEYS[] = {
@@ -273,6 +312,14 @@ TABLE(DOMAIN, "arguments[].domain", "Absent: any value, and NaN and infinities o
 TABLE(PITCH, "arguments[].pitch", "");
 TABLE(SYMBOL, "symbols[]", "");
 TABLE(START, "starts[]", "");
+TABLE(STEP, "starts[].steps[]",
+      "A launch. All run on one memory, each when the one before has ended.");
+TABLE(GIVEN, "starts[].steps[].arguments[] of its own", "A scalar of this launch alone.");
+TABLE(LOOP, "starts[].steps[] that repeat",
+      "Steps that run again and again; none of them repeats itself.");
+TABLE(SCRATCH, "starts[].scratch[]",
+      "A buffer for the launches alone. It begins uninitialised; what a launch reads of it, an "
+      "earlier one wrote.");
 TABLE(MACRO, "starts[].macros[]", "");
 TABLE(CASE, "cases[]", "");
 TABLE(INPUTS, "cases[].inputs", "");
@@ -344,7 +391,8 @@ void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
         &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT, &TASK_TABLE_STRUCT,    &TASK_TABLE_BUFFER,
         &TASK_TABLE_MEMBER, &TASK_TABLE_RANK,     &TASK_TABLE_PEERS,     &TASK_TABLE_DOMAIN,
-        &TASK_TABLE_PITCH,  &TASK_TABLE_SYMBOL,   &TASK_TABLE_START,     &TASK_TABLE_MACRO,
+        &TASK_TABLE_PITCH,  &TASK_TABLE_SYMBOL,   &TASK_TABLE_START,     &TASK_TABLE_STEP,
+        &TASK_TABLE_GIVEN,  &TASK_TABLE_LOOP,     &TASK_TABLE_SCRATCH,   &TASK_TABLE_MACRO,
         &TASK_TABLE_CASE,   &TASK_TABLE_INPUTS,   &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)

@@ -205,17 +205,71 @@ ev_status device_load(device *d, const char *ptx, size_t bytes, const char *entr
     return EV_OK;
 }
 
+/* Launches of one kernel share it. */
+static ev_status load_launches(device *d, const char *ptx, size_t bytes, const launch_plan *plan,
+                               device_kernel *first, ev_error *err) {
+    first->launches = calloc(plan->launch_count, sizeof *first->launches);
+    if (first->launches == NULL)
+        return ev_fail_memory(err, plan->launch_count * sizeof *first->launches);
+    first->launches[0] = first;
+    for (size_t i = 1; i < plan->launch_count; i++) {
+        device_kernel **to = &first->launches[i];
+        const char *entry = plan->launches[i].entry;
+        for (size_t k = 0; k < i && *to == NULL; k++)
+            *to = strcmp(plan->launches[k].entry, entry) == 0 ? first->launches[k] : NULL;
+        if (*to == NULL)
+            EV_TRY(device_load(d, ptx, bytes, entry, to, err));
+        first->launch_count = i + 1;
+    }
+    return EV_OK;
+}
+
+ev_status device_load_plan(device *d, const char *ptx, size_t bytes, const launch_plan *plan,
+                           device_kernel **out, ev_error *err) {
+    device_kernel *first = NULL;
+    EV_TRY(device_load(d, ptx, bytes, plan->launches[0].entry, &first, err));
+    ev_status status =
+        plan->launch_count > 1 ? load_launches(d, ptx, bytes, plan, first, err) : EV_OK;
+    if (status != EV_OK) {
+        device_unload(first);
+        return status;
+    }
+    *out = first;
+    return EV_OK;
+}
+
+device_kernel *device_kernel_of(device_kernel *kernel, size_t launch) {
+    if (kernel->launches == NULL)
+        return kernel;
+    assert(launch < kernel->launch_count);
+    return kernel->launches[launch];
+}
+
+/* Whether launch `i` is the first of its kernel, and that kernel is not the plan's first. */
+static bool is_own(const device_kernel *kernel, size_t i) {
+    for (size_t k = 0; k < i; k++) {
+        if (kernel->launches[k] == kernel->launches[i])
+            return false;
+    }
+    return i > 0;
+}
+
 void device_unload(device_kernel *kernel) {
     if (kernel == NULL)
         return;
+    for (size_t i = kernel->launch_count; i-- > 1;) {
+        if (is_own(kernel, i))
+            device_unload(kernel->launches[i]);
+    }
     kernel->owner->ops->unload(kernel);
     vm_module_free(kernel->module);
     vm_module_free(kernel->odd);
+    free(kernel->launches);
     free(kernel);
 }
 
-ev_status device_fill(device *d, device_kernel *kernel, const char *name, const void *data,
-                      uint64_t bytes, ev_error *err) {
+static ev_status fill_one(device *d, device_kernel *kernel, const char *name, const void *data,
+                          uint64_t bytes, ev_error *err) {
     vm_variable v;
     if (!vm_module_variable(kernel->module, name, &v))
         return EV_OK;
@@ -235,8 +289,31 @@ ev_status device_fill(device *d, device_kernel *kernel, const char *name, const 
     return status;
 }
 
+ev_status device_fill(device *d, device_kernel *kernel, const char *name, const void *data,
+                      uint64_t bytes, ev_error *err) {
+    EV_TRY(fill_one(d, kernel, name, data, bytes, err));
+    for (size_t i = 1; i < kernel->launch_count; i++) {
+        if (is_own(kernel, i))
+            EV_TRY(fill_one(d, kernel->launches[i], name, data, bytes, err));
+    }
+    return EV_OK;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
 device_resources device_kernel_resources(const device_kernel *kernel) {
-    return kernel->resources;
+    device_resources most = kernel->resources;
+    for (size_t i = 1; i < kernel->launch_count; i++) {
+        const device_resources *r = &kernel->launches[i]->resources;
+        most.registers = larger(most.registers, r->registers);
+        most.shared_bytes = larger(most.shared_bytes, r->shared_bytes);
+        most.local_bytes = larger(most.local_bytes, r->local_bytes);
+        most.spill_bytes = larger(most.spill_bytes, r->spill_bytes);
+        most.max_threads = larger(most.max_threads, r->max_threads);
+    }
+    return most;
 }
 
 const vm_entry *device_kernel_entry(const device_kernel *kernel) {

@@ -117,9 +117,16 @@ ev_status device_written(device *d, device_buffer buffer, size_t element_bytes, 
  */
 ev_status device_load(device *d, const char *ptx, size_t bytes, const char *entry,
                       device_kernel **out, ev_error *err) EV_CHECKED;
-void device_unload(device_kernel *kernel); /* NULL is fine */
+/* Loads the kernels of all launches of a plan; *out is that of the first, and the handle of all.
+ * EV_BAD: as device_load. */
+ev_status device_load_plan(device *d, const char *ptx, size_t bytes, const launch_plan *plan,
+                           device_kernel **out, ev_error *err) EV_CHECKED;
+/* The kernel of a launch of the plan; borrowed. */
+device_kernel *device_kernel_of(device_kernel *kernel, size_t launch);
+void device_unload(device_kernel *kernel); /* with all kernels of its plan; NULL is fine */
 
-/* Fills a .const or .global variable of the kernel's module for the launches from here on; bytes
+/* Fills a .const or .global variable of the modules of all kernels of the plan, for the launches
+ * from here on; bytes
  * behind `bytes` become zero. Nothing happens if the module has no variable of that name. EV_BAD:
  * the variable is smaller. */
 ev_status device_fill(device *d, device_kernel *kernel, const char *name, const void *data,
@@ -133,6 +140,7 @@ typedef struct device_resources {
     uint32_t max_threads;  /* a block, from the kernel's own bounds; 0: none */
 } device_resources;
 
+/* Of the kernel; of a plan, the most of each that one of its kernels takes. */
 device_resources device_kernel_resources(const device_kernel *kernel);
 /* The kernel's entry, with the layout of the parameter block that the caller packs. */
 const vm_entry *device_kernel_entry(const device_kernel *kernel);

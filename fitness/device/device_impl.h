@@ -70,6 +70,9 @@ struct device_kernel {
     device_resources resources;
     bool may_wait; /* device_kernel_may_wait */
     void *own;     /* private to the device */
+    /* Of a plan with several launches: the kernel of each, the first among them. NULL: of one. */
+    device_kernel **launches;
+    size_t launch_count;
 };
 
 /* `model`: the id without "vm:". */

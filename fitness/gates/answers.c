@@ -672,12 +672,23 @@ ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written, ev
     return status;
 }
 
+ev_status fit_count_outputs(fitness *f, const fit_case *c, uint64_t *counts, ev_error *err) {
+    for (size_t i = 0; i < c->output_count; i++) {
+        const fit_argument *a = &c->arguments[c->outputs[i].argument];
+        counts[i] = 0;
+        EV_TRY(fit_elements_written(f, a, 0, a->count, NULL, &counts[i], err));
+    }
+    return EV_OK;
+}
+
 static ev_status compare_spots(fitness *f, fit_case *c, const uint64_t *sectors, size_t count,
-                               accuracy_check *check, uint64_t *written, fit_skipped *skipped,
-                               ev_error *err) {
+                               const size_t *writer, size_t index, accuracy_check *check,
+                               uint64_t *written, fit_skipped *skipped, ev_error *err) {
     for (size_t i = 0; i < c->output_count; i++) {
         fit_output *o = &c->outputs[i];
         element_list list = {0};
+        if (writer != NULL && writer[i] != index)
+            continue;
         ev_status status = list_output(f, &c->arguments[o->argument], sectors, count, &list, err);
         if (status == EV_OK)
             check->worst.spoilt += drop_padding(f, &c->arguments[o->argument], &list);
@@ -692,19 +703,26 @@ static ev_status compare_spots(fitness *f, fit_case *c, const uint64_t *sectors,
     return EV_OK;
 }
 
-ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
-                            uint64_t *written, fit_skipped *skipped, ev_error *err) {
+ev_status fit_compare_more(fitness *f, fit_case *c, const size_t *writer, size_t index,
+                           accuracy_check *check, uint64_t *written, fit_skipped *skipped,
+                           ev_error *err) {
     size_t count = 0;
     uint64_t *sectors = NULL;
     EV_TRY(stored_sectors(f, &sectors, &count, err));
+    ev_status status =
+        compare_spots(f, c, sectors, count, writer, index, check, written, skipped, err);
+    free(sectors);
+    return status;
+}
+
+ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
+                            uint64_t *written, fit_skipped *skipped, ev_error *err) {
     accuracy_check check;
     accuracy_begin(&check, limits);
     *written = 0;
     if (skipped != NULL)
         *skipped = (fit_skipped){0};
-    ev_status status = compare_spots(f, c, sectors, count, &check, written, skipped, err);
-    free(sectors);
-    if (status == EV_OK)
-        *out = accuracy_end(&check);
-    return status;
+    EV_TRY(fit_compare_more(f, c, NULL, 0, &check, written, skipped, err));
+    *out = accuracy_end(&check);
+    return EV_OK;
 }

@@ -120,8 +120,11 @@ static ev_status check_memory(fitness *f, const fit_case *c, ev_error *err) {
 
 /* ---- contents ---- */
 
-static vm_buffer_kind kind_of(const fit_argument *a) {
-    if (a->is_shared)
+/* The launches of steps are timed one by one, each on what the launches before it leave, so outputs
+ * have contents there. */
+static vm_buffer_kind kind_of(const fitness *f, const fit_case *c, const fit_argument *a) {
+    bool has_begin = f->has_steps && c->at->use == TASK_TIME && a->what->kind == TASK_OUT;
+    if (a->is_shared || has_begin)
         return VM_BUFFER_INOUT;
     switch (a->what->kind) {
     case TASK_IN:
@@ -190,14 +193,18 @@ fit_inputs fit_inputs_for(const fitness *f, const task_case *at, fit_inputs inpu
     return inputs;
 }
 
+bool fit_case_is_odd(const fitness *f, const fit_case *c) {
+    return places_odd(f, c->at);
+}
+
 static ev_status make_buffer(fitness *f, const fit_case *c, fit_argument *a, ev_error *err) {
     const char *name = a->what->name;
     size_t number = (size_t)(a - c->arguments);
     bool is_stated = number < 64 && (c->inputs.aligned >> number & 1) != 0;
     uint32_t align = is_stated ? c->inputs.aligned_to : a->what->align;
     if (places_odd(f, c->at))
-        return device_alloc_odd(f->d, a->bytes, align, kind_of(a), name, &a->buffer, err);
-    return device_alloc(f->d, a->bytes, kind_of(a), name, &a->buffer, err);
+        return device_alloc_odd(f->d, a->bytes, align, kind_of(f, c, a), name, &a->buffer, err);
+    return device_alloc(f->d, a->bytes, kind_of(f, c, a), name, &a->buffer, err);
 }
 
 /* Keeps the contents of the symbols on the host; each launch gets them (fit_case_fill). */
@@ -426,24 +433,67 @@ static void pack_one(const fitness *f, const vm_param *param, const fit_argument
     }
 }
 
-ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *entry, uint32_t rank,
-                        void **out, ev_error *err) {
-    if (entry->param_count != f->t->parameter_count)
-        return ev_fail(err, EV_BAD,
-                       "task %s has %zu arguments, and '%s' takes %zu parameters; list every "
-                       "parameter of the kernel under \"arguments\", in its order",
-                       f->t->name, f->t->parameter_count, entry->name, entry->param_count);
-    char *block = calloc(1, entry->param_bytes + 8);
-    if (block == NULL)
-        return ev_fail_memory(err, entry->param_bytes);
+static ev_status pack_arguments(const fitness *f, const fit_case *c, const vm_entry *entry,
+                                uint32_t rank, char *block, ev_error *err) {
     for (size_t i = 0; i < f->t->argument_count; i++) {
         const fit_argument *a = &c->arguments[i];
         const vm_param *param = &entry->params[a->what->parameter];
-        if (!types_agree(param, a)) {
-            free(block);
+        if (!types_agree(param, a))
             return fail_param(f, entry, i, a, err);
-        }
         pack_one(f, param, a, rank, block);
+    }
+    return EV_OK;
+}
+
+/* The argument in whose place a parameter of a step stands; `room` is for one that is none. */
+static const fit_argument *given_argument(const fit_case *c, const task_given *g,
+                                          fit_argument *room, task_argument *what) {
+    if (g->kind == TASK_GIVEN_ARGUMENT)
+        return &c->arguments[g->index];
+    *what = (task_argument){.name = g->kind == TASK_GIVEN_VALUE ? "value" : "scratch",
+                            .kind = g->kind == TASK_GIVEN_VALUE ? TASK_SCALAR : TASK_INOUT,
+                            .type = g->kind == TASK_GIVEN_VALUE ? g->type : EV_U8};
+    *room = (fit_argument){.what = what, .value = g->value};
+    if (g->kind == TASK_GIVEN_SCRATCH)
+        room->buffer = c->now.scratch[g->index];
+    return room;
+}
+
+static ev_status pack_given(const fitness *f, const fit_case *c, const vm_entry *entry, char *block,
+                            ev_error *err) {
+    const task_step *step = c->now.step;
+    for (size_t i = 0; i < step->given_count; i++) {
+        fit_argument room;
+        task_argument what;
+        fit_argument a = *given_argument(c, &step->given[i], &room, &what);
+        task_argument at = *a.what;
+        at.parameter = i;
+        a.what = &at;
+        if (!types_agree(&entry->params[i], &a))
+            return fail_param(f, entry, i, &a, err);
+        pack_one(f, &entry->params[i], &a, 0, block);
+    }
+    return EV_OK;
+}
+
+ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *entry, uint32_t rank,
+                        void **out, ev_error *err) {
+    bool has_own = c->now.step != NULL && c->now.step->given_count > 0;
+    size_t count = has_own ? c->now.step->given_count : f->t->parameter_count;
+    if (entry->param_count != count)
+        return ev_fail(err, EV_BAD,
+                       "task %s has %zu arguments%s, and '%s' takes %zu parameters; list every "
+                       "parameter of the kernel under \"arguments\", in its order",
+                       f->t->name, count, has_own ? " for this launch" : "", entry->name,
+                       entry->param_count);
+    char *block = calloc(1, entry->param_bytes + 8);
+    if (block == NULL)
+        return ev_fail_memory(err, entry->param_bytes);
+    ev_status status = has_own ? pack_given(f, c, entry, block, err)
+                               : pack_arguments(f, c, entry, rank, block, err);
+    if (status != EV_OK) {
+        free(block);
+        return status;
     }
     *out = block;
     return EV_OK;
@@ -459,28 +509,62 @@ ev_status fit_case_fill(fitness *f, const fit_case *c, device_kernel *kernel, ev
 
 /* ---- putting back ---- */
 
+/* A buffer, and what it contained before the launch. */
+typedef struct contents {
+    device_buffer buffer;
+    uint64_t bytes;
+    const char *before;
+} contents;
+
 /* Writes the part of a sector that belongs to the buffer. */
-static ev_status restore_sector(fitness *f, const fit_argument *a, uint64_t sector, ev_error *err) {
-    uint64_t address = device_address(f->d, a->buffer);
+static ev_status restore_sector(fitness *f, const contents *b, uint64_t sector, ev_error *err) {
+    uint64_t address = device_address(f->d, b->buffer);
     uint64_t begin = sector * 32, end = begin + 32;
-    if (end <= address || begin >= address + a->bytes)
+    if (end <= address || begin >= address + b->bytes)
         return EV_OK;
     begin = begin < address ? address : begin;
-    end = end > address + a->bytes ? address + a->bytes : end;
-    return device_write(f->d, a->buffer, begin - address,
-                        (const char *)a->before + (begin - address), end - begin, err);
+    end = end > address + b->bytes ? address + b->bytes : end;
+    return device_write(f->d, b->buffer, begin - address, b->before + (begin - address),
+                        end - begin, err);
+}
+
+static ev_status restore_contents(fitness *f, const contents *b, const uint64_t *stored,
+                                  size_t stored_count, ev_error *err) {
+    if (stored == NULL)
+        return device_write(f->d, b->buffer, 0, b->before, b->bytes, err);
+    for (size_t s = 0; s < stored_count; s++)
+        EV_TRY(restore_sector(f, b, stored[s], err));
+    return EV_OK;
+}
+
+/* Gives a launch under way again what it began with. */
+static ev_status restore_now(fitness *f, fit_case *c, const uint64_t *stored, size_t stored_count,
+                             ev_error *err) {
+    const fit_now *now = &c->now;
+    for (size_t i = 0; i < now->step->given_count; i++) {
+        const task_given *g = &now->step->given[i];
+        bool is_scratch = g->kind == TASK_GIVEN_SCRATCH;
+        size_t at = is_scratch ? f->t->argument_count + g->index : g->index;
+        if (g->kind == TASK_GIVEN_VALUE || now->begins[at] == NULL)
+            continue;
+        contents b = {.before = now->begins[at]};
+        b.buffer = is_scratch ? now->scratch[g->index] : c->arguments[at].buffer;
+        b.bytes = is_scratch ? fit_scratch_bytes(f, b.buffer) : c->arguments[at].bytes;
+        EV_TRY(restore_contents(f, &b, stored, stored_count, err));
+    }
+    return EV_OK;
 }
 
 ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size_t stored_count,
                            ev_error *err) {
+    if (c->now.begins != NULL)
+        return restore_now(f, c, stored, stored_count, err);
     for (size_t i = 0; i < f->t->argument_count; i++) {
         const fit_argument *a = &c->arguments[i];
         if (a->what->kind != TASK_INOUT && !a->is_shared)
             continue;
-        if (stored == NULL)
-            EV_TRY(device_write(f->d, a->buffer, 0, a->before, a->bytes, err));
-        for (size_t s = 0; stored != NULL && s < stored_count; s++)
-            EV_TRY(restore_sector(f, a, stored[s], err));
+        const contents b = {a->buffer, a->bytes, a->before};
+        EV_TRY(restore_contents(f, &b, stored, stored_count, err));
     }
     return EV_OK;
 }

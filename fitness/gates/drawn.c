@@ -363,8 +363,8 @@ static ev_status load_start(drawing *g, const candidate *who, ev_error *err) {
     drawn_start *s = &g->starts[g->start_count];
     ev_error why = {.status = EV_OK};
     s->trial.who = who;
-    ev_status status = device_load(g->d, who->ptx, who->ptx_bytes, launch_plan_entry(who->plan),
-                                   &s->trial.kernel, &why);
+    ev_status status =
+        device_load_plan(g->d, who->ptx, who->ptx_bytes, who->plan, &s->trial.kernel, &why);
     EV_TRY(fit_drawn_forgive(status, &why, err));
     if (status != EV_OK) /* it is no start for this GPU */
         return EV_OK;

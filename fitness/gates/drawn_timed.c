@@ -191,14 +191,30 @@ static double magnitude(double value) {
     return log(fmax(value, 1));
 }
 
+/* The launch of the baseline with the most blocks. EV_BAD: the shape has no launch. */
+static ev_status largest_launch(const timed_drawing *g, const task_case *at, launch_geometry *out,
+                                ev_error *err) {
+    const candidate *base = &g->f->baseline;
+    task_steps steps;
+    double most = 0;
+    EV_TRY(task_steps_of(g->f->t, base->start, base->plan, base->macros, base->macro_count, at,
+                         &steps, err));
+    for (size_t i = 0; i < steps.count; i++) {
+        const launch_geometry *l = &steps.all[i].at;
+        double blocks = (double)l->grid[0] * l->grid[1] * l->grid[2];
+        *out = blocks > most ? *l : *out;
+        most = blocks > most ? blocks : most;
+    }
+    task_steps_free(&steps);
+    return EV_OK;
+}
+
 /* Fills in grid, bytes and traits. EV_BAD: the shape has no launch. */
 static ev_status measure(const timed_drawing *g, timed_shape *s, ev_error *err) {
-    const candidate *base = &g->f->baseline;
-    launch_geometry l;
+    launch_geometry l = {0};
     size_t at = 0;
     EV_TRY(bytes_of(g->f->t, &s->at, &s->bytes, err));
-    EV_TRY(task_launch_of(g->f->t, base->start, base->plan, base->macros, base->macro_count, &s->at,
-                          &l, err));
+    EV_TRY(largest_launch(g, &s->at, &l, err));
     s->blocks = (double)l.grid[0] * l.grid[1] * l.grid[2];
     for (size_t i = 0; i < s->at.shape_count && i < SIZES_MOST; i++) {
         const expr_value *value = &s->at.shape[i].value;

@@ -15,11 +15,15 @@
 
 ev_status fitness_open(const task *t, device *d, const fitness_options *options, fitness **out,
                        ev_error *err) {
+    if (device_properties_of(d)->twin[0] != '\0')
+        EV_TRY(task_refuse_steps(t, "launches in steps run on the virtual machine alone so far.",
+                                 "Give --device vm:MODEL", err));
     fitness *f = calloc(1, sizeof *f);
     if (f == NULL)
         return ev_fail_memory(err, sizeof *f);
     f->t = t;
     f->d = d;
+    f->has_steps = task_has_steps(t);
     if (options != NULL)
         f->options = *options;
     if (f->options.sample_blocks == 0)
@@ -49,6 +53,7 @@ void fitness_close(fitness *f) {
     fit_references_free(f);
     fit_paths_free(f);
     fit_conditions_free(f);
+    fit_steps_free(f);
     device_unload(f->baseline_kernel);
     ev_arena_free(f->baseline_arena);
     device_clear(f->d);
@@ -168,8 +173,8 @@ ev_status fit_twin_floor(fitness *f, const candidate *who, const task_case *whic
     if (f->twin == NULL || !device_properties_of(f->d)->twin_is_same)
         return EV_OK;
     fit_trial trial = {.who = who};
-    EV_TRY(device_load(f->twin_device, who->ptx, who->ptx_bytes, launch_plan_entry(who->plan),
-                       &trial.kernel, err));
+    EV_TRY(
+        device_load_plan(f->twin_device, who->ptx, who->ptx_bytes, who->plan, &trial.kernel, err));
     ev_status status = run_for_floor(f->twin, &trial, which, ns, err);
     device_unload(trial.kernel);
     return status;
@@ -278,6 +283,7 @@ static ev_status profile_loaded(fitness *f, const fit_trial *trial, const task_c
         status = fit_restore_after(f, c, run, err);
     if (status == EV_OK) {
         out->launch = run->launch;
+        out->steps = run->steps;
         out->outcome = run->outcome;
         out->timing = run->timing;
         out->grid = run->grid;
@@ -327,7 +333,7 @@ ev_status fitness_profile(fitness *f, const candidate *c, const task_case *at,
     EV_TRY(fit_twin_pass(f, c, &s, err));
     if (s.stopped != GATE_NONE)
         return ev_fail(err, EV_BAD, "%s", s.reason);
-    EV_TRY(device_load(f->d, c->ptx, c->ptx_bytes, launch_plan_entry(c->plan), &trial.kernel, err));
+    EV_TRY(device_load_plan(f->d, c->ptx, c->ptx_bytes, c->plan, &trial.kernel, err));
     ev_status status = profile_kernel(f, &trial, at, out, err);
     device_unload(trial.kernel);
     return status;

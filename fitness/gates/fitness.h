@@ -267,7 +267,8 @@ const char *fitness_grid_name(fitness_grid grid); /* "even", "uneven" or "waits"
 
 /* A profile of one candidate at one case: counters and the model's account. */
 typedef struct fitness_profile_data {
-    launch_geometry launch;
+    launch_geometry launch; /* of several, the longest */
+    size_t steps;           /* launches of a plan with steps; 0: a plain plan */
     device_outcome outcome;
     device_timing timing;
     fitness_grid grid;

@@ -112,6 +112,28 @@ typedef struct fit_varied {
     accuracy accuracy;   /* of the start */
 } fit_varied;
 
+/* ---- steps (steps.c) ---- */
+
+/* The launch of a candidate that is under way, of a plan with steps. */
+typedef struct fit_now {
+    const task_step *step;        /* NULL: a plain plan */
+    size_t index;                 /* of the step */
+    const device_buffer *scratch; /* of the plan, in order */
+    /* What the buffers that it may write contain before it: of each argument, then of each scratch
+     * buffer; NULL: the launch does not get it. NULL: the launch goes on from the one before. */
+    char *const *begins;
+} fit_now;
+
+/* A scratch buffer on the device. It is lent to one launch plan after another. */
+typedef struct fit_scratch {
+    const char *name;
+    uint64_t bytes;
+    bool odd, timed, taken;
+    device_buffer buffer;
+} fit_scratch;
+
+typedef struct fit_snapshot fit_snapshot;
+
 typedef struct fit_case {
     const task_case *at;
     fit_inputs inputs;
@@ -130,6 +152,7 @@ typedef struct fit_case {
     fit_baseline baseline;
     fit_varied varied;       /* of the start that ran last */
     bool is_tried, is_legal; /* of a case whose inputs have `begins` (begin.c) */
+    fit_now now;
 } fit_case;
 
 #define FIT_DRAWN_MOST 5
@@ -174,6 +197,11 @@ struct fitness {
     size_t path_count;
     fit_condition *conditions;
     size_t condition_count;
+    bool has_steps; /* a start of the task has */
+    fit_scratch *scratch;
+    size_t scratch_count;
+    fit_snapshot **snapshots; /* the one used last stands last */
+    size_t snapshot_count;
     /* the time of the fastest unmodified start at default macros; 0: none timed yet */
     double bar_ns;
     candidate baseline;       /* owned copy; ptx NULL: not set */
@@ -208,6 +236,8 @@ void fit_case_free(const fitness *f, fit_case *c);
 /* Whether a run executes all blocks and the comparison covers every output element. True for all
  * but timed cases. */
 bool fit_case_is_full(const fit_case *c);
+/* Whether the buffers of a case lie at odd multiples of their alignment. */
+bool fit_case_is_odd(const fitness *f, const fit_case *c);
 /* Fills a->before, which has room, with the contents of a buffer, symbol or member. */
 ev_status fit_make_contents(fitness *f, fit_case *c, fit_argument *a, ev_error *err) EV_CHECKED;
 /* Fills the symbols of the task in the kernel's module. EV_BAD: a variable is too small. */
@@ -289,6 +319,14 @@ typedef struct fit_skipped {
  * written are compared as well; NULL: they are not. */
 ev_status fit_compare_spots(fitness *f, fit_case *c, const accuracy_limits *limits, accuracy *out,
                             uint64_t *written, fit_skipped *skipped, ev_error *err) EV_CHECKED;
+/* The same of the outputs that `writer` says to be written last by launch `index`, within a
+ * comparison that goes on; NULL: all outputs. *written grows. */
+ev_status fit_compare_more(fitness *f, fit_case *c, const size_t *writer, size_t index,
+                           accuracy_check *check, uint64_t *written, fit_skipped *skipped,
+                           ev_error *err) EV_CHECKED;
+/* Counts the elements of each output that launches wrote since the reset. */
+ev_status fit_count_outputs(fitness *f, const fit_case *c, uint64_t *counts,
+                            ev_error *err) EV_CHECKED;
 /* Counts the output elements that the last launch wrote. */
 ev_status fit_count_written(fitness *f, const fit_case *c, uint64_t *written,
                             ev_error *err) EV_CHECKED;
@@ -407,7 +445,36 @@ typedef struct fit_run {
     fitness_grid grid;      /* EVEN if it was not asked for */
     uint64_t wanted; /* output elements that the unmodified start at the same macros writes in the
                         blocks that ran; 0: not known */
+    /* ---- of a plan with steps */
+    size_t steps;     /* launches that ran; 0: a plain plan */
+    char where[160];  /* the launch that ended in a fault, as task_step_name; "": none */
+    bool is_compared; /* each launch was compared at once, with this result */
+    accuracy accuracy;
+    uint64_t written;
 } fit_run;
+
+/* One launch, by fit_run_launch. */
+typedef struct fit_launch {
+    const launch_geometry *at;
+    bool begins; /* it resets the memory; false: it goes on from the launch before */
+} fit_launch;
+
+/* Runs one launch of a candidate; trial->kernel is the kernel of that launch, and c->now tells its
+ * parameters. */
+ev_status fit_run_launch(fitness *f, fit_case *c, const fit_trial *trial, const fit_launch *which,
+                         const fit_run_options *options, fit_run *out, ev_error *err) EV_CHECKED;
+/* The limits that a run is compared with. */
+accuracy_limits fit_limits_of_run(const fitness *f, const fit_case *c,
+                                  const fit_run_options *options);
+
+/* Runs the launches of a plan in order (steps.c); fit_run_case calls it. */
+ev_status fit_run_steps(fitness *f, fit_case *c, const fit_trial *trial,
+                        const fit_run_options *options, fit_run *out, ev_error *err) EV_CHECKED;
+/* Whether the launches of a candidate fit the device at a case. EV_BAD: which one does not. */
+ev_status fit_steps_fit(const fitness *f, const task_case *at, const fit_trial *trial,
+                        ev_error *err) EV_CHECKED;
+uint64_t fit_scratch_bytes(const fitness *f, device_buffer buffer);
+void fit_steps_free(fitness *f);
 
 /* The checks of a run of all blocks. */
 vm_checks fit_checks(const fitness *f);

@@ -51,7 +51,11 @@ ev_status fitness_floor(const fitness *f, const task_case *at, case_floor *out, 
     const gpu *g = description_of(f);
     task_amounts work;
     EV_TRY(task_work_of(f->t, at, &work, err));
+    size_t launches = 1;
+    EV_TRY(task_launches_least(f->t, at, &launches, err));
     *out = g != NULL ? floor_of(g, &work) : (case_floor){0};
+    out->ns += (double)(launches - 1) * out->launch_ns;
+    out->launch_ns *= (double)launches;
     return EV_OK;
 }
 

@@ -169,8 +169,7 @@ ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, sco
                    ev_error *err) {
     ev_error why = {.status = EV_OK};
     double begin = fit_clock(f);
-    ev_status status =
-        device_load(f->d, who->ptx, who->ptx_bytes, launch_plan_entry(who->plan), kernel, &why);
+    ev_status status = device_load_plan(f->d, who->ptx, who->ptx_bytes, who->plan, kernel, &why);
     f->cost.load += fit_clock(f) - begin;
     if (status == EV_INFRA)
         return ev_fail(err, EV_INFRA, "%s", why.text);
@@ -184,14 +183,8 @@ ev_status fit_load(fitness *f, const candidate *who, device_kernel **kernel, sco
 /* Whether the launch of one case fits the device. The check needs no buffers. */
 static ev_status check_fit(const fitness *f, const task_case *at, const fit_trial *trial, score *s,
                            ev_error *err) {
-    fit_case c = {.at = at};
-    launch_geometry l;
     ev_error why = {.status = EV_OK};
-    ev_status status = fit_case_launch(f, &c, trial->who, &l, &why);
-    if (status == EV_OK) {
-        device_launch d = device_launch_of(&l);
-        status = device_check(f->d, trial->kernel, &d, &why);
-    }
+    ev_status status = fit_steps_fit(f, at, trial, &why);
     if (status == EV_BAD)
         fit_stop(s, GATE_EMIT, NULL, "case %s: %s", at->name, why.text);
     return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
@@ -369,7 +362,7 @@ static ev_status gate_begins(fitness *f, const fit_trial *trial, score *s, ev_er
 /* Checks that the kernel has the task's parameters. No edit changes parameters, so a difference is
  * the caller's mistake. */
 static ev_status check_params(fitness *f, const device_kernel *kernel, ev_error *err) {
-    if (f->case_count == 0)
+    if (f->case_count == 0 || f->has_steps)
         return EV_OK; /* the first case's launch says it */
     void *params = NULL;
     EV_TRY(fit_case_pack(f, f->cases[0], device_kernel_entry(kernel), 0, &params, err));

@@ -119,7 +119,8 @@ ev_status fit_elements_written(fitness *f, const fit_argument *a, uint64_t first
     for (uint64_t i = 0; i < count; i++) {
         bool yes = false;
         EV_TRY(is_written(f, a, first + i, &yes, err));
-        written[i] = yes;
+        if (written != NULL)
+            written[i] = yes;
         *how_many += yes;
     }
     return EV_OK;

@@ -473,8 +473,9 @@ static ev_status walk_grid(walk *w, size_t limit, fit_paths *p, ev_error *err) {
 
 /* ---- whose paths ---- */
 
-/* "hand\nBLOCK=64", or of another subject the hash of its code; malloc'ed, NULL: out of memory. */
-static char *key_of(const candidate *who, size_t macro_count, bool own) {
+/* "hand\nBLOCK=64", or of another subject the hash of its code, with the number of the step under
+ * way; malloc'ed, NULL: out of memory. */
+static char *key_of(const fit_case *c, const candidate *who, size_t macro_count, bool own) {
     ev_str key = EV_STR_EMPTY;
     ev_str_append(&key, who->start->name);
     for (size_t i = 0; i < macro_count; i++)
@@ -483,6 +484,8 @@ static char *key_of(const candidate *who, size_t macro_count, bool own) {
         ev_str_printf(&key, "\n\n%s", who->structure);
     if (own)
         ev_str_printf(&key, "\n%s", ev_sha256_of(who->ptx, who->ptx_bytes).hex);
+    if (c->now.step != NULL)
+        ev_str_printf(&key, "\n#%zu", c->now.index);
     return ev_str_take(&key);
 }
 
@@ -501,7 +504,7 @@ static fit_paths *find(const fitness *f, const fit_case *c, const char *key) {
 static ev_status is_alike_by_default(const fitness *f, const fit_case *c, const candidate *who,
                                      bool *alike, ev_error *err) {
     candidate plain = {.start = who->start};
-    char *key = key_of(&plain, 0, false);
+    char *key = key_of(c, &plain, 0, false);
     if (key == NULL)
         return ev_fail_memory(err, 0);
     const fit_paths *p = find(f, c, key);
@@ -541,6 +544,11 @@ static ev_status walk_with(walk *w, size_t limit, fit_paths *p, ev_error *err) {
     return status;
 }
 
+/* The kernel of the launch under way, of a plan's. */
+static device_kernel *kernel_under_way(const fit_case *c, device_kernel *of) {
+    return c->now.step != NULL ? device_kernel_of(of, c->now.step->launch) : of;
+}
+
 /* Builds and loads the start. A start that does not build or load has no paths: even. */
 static ev_status walk_start(walk *w, const candidate *who, size_t limit, fit_paths *p,
                             ev_error *err) {
@@ -550,12 +558,11 @@ static ev_status walk_start(walk *w, const candidate *who, size_t limit, fit_pat
     ev_status status = who->skeleton(who->unmodified_context, &ptx, err);
     ev_status loaded = EV_BAD;
     if (status == EV_OK && ptx.length > 0)
-        loaded = device_load(w->f->d, ev_str_text(&ptx), ptx.length, launch_plan_entry(who->plan),
-                             &kernel, &why);
+        loaded = device_load_plan(w->f->d, ev_str_text(&ptx), ptx.length, who->plan, &kernel, &why);
     if (loaded == EV_INFRA)
         status = ev_fail(err, EV_INFRA, "%s", why.text);
     if (loaded == EV_OK) {
-        w->kernel = kernel;
+        w->kernel = kernel_under_way(w->c, kernel);
         status = walk_with(w, limit, p, err);
     }
     device_unload(kernel);
@@ -592,7 +599,7 @@ static ev_status make(fitness *f, fit_case *c, const fit_trial *trial, const dev
     case BY_START:
         return walk_start(&w, trial->who, limit, p, err);
     case BY_BASELINE:
-        w.kernel = f->baseline_kernel;
+        w.kernel = kernel_under_way(c, f->baseline_kernel);
         break;
     case BY_ITSELF:
         break;
@@ -633,7 +640,7 @@ ev_status fit_paths_get(fitness *f, fit_case *c, const fit_trial *trial,
     if (alike && who->structure == NULL)
         return EV_OK;
     bool own = source_of(f, who) == BY_ITSELF && !who->is_unmodified;
-    char *key = key_of(who, who->macro_count, own);
+    char *key = key_of(c, who, who->macro_count, own);
     if (key == NULL)
         return ev_fail_memory(err, 0);
     const fit_paths *known = find(f, c, key);

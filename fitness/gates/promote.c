@@ -380,8 +380,7 @@ static ev_status check_varied(fitness *f, const fit_trial *trial, const task_cas
         return EV_OK;
     fit_trial there = {.who = trial->who};
     const candidate *who = trial->who;
-    EV_TRY(device_load(on->d, who->ptx, who->ptx_bytes, launch_plan_entry(who->plan), &there.kernel,
-                       err));
+    EV_TRY(device_load_plan(on->d, who->ptx, who->ptx_bytes, who->plan, &there.kernel, err));
     fit_result *r = malloc(sizeof *r);
     ev_status status = r != NULL ? EV_OK : ev_fail_memory(err, sizeof *r);
     if (status == EV_OK)

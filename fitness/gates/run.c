@@ -116,8 +116,9 @@ static bool is_against(const fitness *f, const fit_case *c, const fit_trial *tri
 }
 
 static ev_status launch(fitness *f, fit_case *c, const fit_trial *trial, const device_launch *l,
-                        const fit_run_options *options, fit_run *out, ev_error *err) {
-    EV_TRY(device_reset(f->d, FIT_POISON, err));
+                        bool begins, const fit_run_options *options, fit_run *out, ev_error *err) {
+    if (begins)
+        EV_TRY(device_reset(f->d, FIT_POISON, err));
     if (!options->timed)
         return device_run(f->d, trial->kernel, l, &out->outcome, err);
     if (is_against(f, c, trial, options))
@@ -282,7 +283,7 @@ static ev_status choose_blocks(fitness *f, fit_case *c, const fit_trial *trial,
 }
 
 /* `l`: the launch, with its parameters. */
-static ev_status run_packed(fitness *f, fit_case *c, const fit_trial *trial,
+static ev_status run_packed(fitness *f, fit_case *c, const fit_trial *trial, bool begins,
                             const fit_run_options *options, device_launch *l, block_sample *sample,
                             fit_run *out, ev_error *err) {
     EV_TRY(choose_blocks(f, c, trial, options, l, sample, out, err));
@@ -290,27 +291,37 @@ static ev_status run_packed(fitness *f, fit_case *c, const fit_trial *trial,
     bool shares = sample->shares_sms || blocks == grid;
     l->fuel = options->fuel > 0 ? options->fuel
                                 : fuel_for(f, c, trial->who, out->share, blocks, shares ? grid : 0);
-    return launch(f, c, trial, l, options, out, err);
+    return launch(f, c, trial, l, begins, options, out, err);
 }
 
-ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
-                       const fit_run_options *options, fit_run *out, ev_error *err) {
-    memset(out, 0, sizeof *out);
+ev_status fit_run_launch(fitness *f, fit_case *c, const fit_trial *trial, const fit_launch *which,
+                         const fit_run_options *options, fit_run *out, ev_error *err) {
     out->share = out->whole = 1;
-    EV_TRY(fit_case_launch(f, c, trial->who, &out->launch, err));
+    out->launch = *which->at;
     device_launch l = launch_with(c, &out->launch, options);
     fit_params params;
-    EV_TRY(fit_case_fill(f, c, trial->kernel, err));
     EV_TRY(fit_params_pack(f, c, device_kernel_entry(trial->kernel), &params, &l, err));
     block_sample sample;
-    ev_status status = run_packed(f, c, trial, options, &l, &sample, out, err);
+    ev_status status = run_packed(f, c, trial, which->begins, options, &l, &sample, out, err);
     fit_params_free(&params);
     return status;
 }
 
+ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
+                       const fit_run_options *options, fit_run *out, ev_error *err) {
+    launch_geometry at;
+    memset(out, 0, sizeof *out);
+    EV_TRY(fit_case_fill(f, c, trial->kernel, err));
+    if (!launch_plan_is_plain(trial->who->plan))
+        return fit_run_steps(f, c, trial, options, out, err);
+    EV_TRY(fit_case_launch(f, c, trial->who, &at, err));
+    const fit_launch which = {.at = &at, .begins = true};
+    return fit_run_launch(f, c, trial, &which, options, out, err);
+}
+
 ev_status fit_restore_after(fitness *f, fit_case *c, const fit_run *run, ev_error *err) {
     size_t count = 0;
-    bool knows = run->share < 1 && run->outcome.ok;
+    bool knows = run->share < 1 && run->outcome.ok && run->steps == 0;
     const uint64_t *stored = knows ? device_stored(f->d, &count) : NULL;
     return fit_case_restore(f, c, stored, count, err);
 }
@@ -319,8 +330,10 @@ ev_status fit_restore_after(fitness *f, fit_case *c, const fit_run *run, ev_erro
 
 static void explain_trap(fit_result *r, const fit_case *c) {
     const vm_trap *trap = &r->run.outcome.fault;
-    (void)snprintf(r->reason, sizeof r->reason, "case %s: %s at PTX line %u: %.480s", c->at->name,
-                   vm_trap_name(trap->kind), trap->line, trap->message);
+    const char *where = r->run.where;
+    (void)snprintf(r->reason, sizeof r->reason, "case %s%s%s: %s at PTX line %u: %.480s",
+                   c->at->name, where[0] != '\0' ? ", " : "", where, vm_trap_name(trap->kind),
+                   trap->line, trap->message);
 }
 
 static const char *inputs_in_words(const fit_case *c) {
@@ -370,17 +383,19 @@ static bool writes_enough(const fit_case *c, const fit_run_options *options, fit
     return false;
 }
 
-static accuracy_limits limits_of(const fitness *f, const fit_case *c,
-                                 const fit_run_options *options) {
+accuracy_limits fit_limits_of_run(const fitness *f, const fit_case *c,
+                                  const fit_run_options *options) {
     accuracy_limits limits = fit_limits(f, c);
     if (options->is_baseline)
         limits.baseline_l2 = limits.baseline_factor = 0;
+    if (!fit_case_is_full(c))
+        limits.baseline_factor = 0; /* the error of a few elements is no estimate of the whole */
     return limits;
 }
 
 static ev_status find_worst(fitness *f, fit_case *c, const fit_run_options *options, fit_result *r,
                             ev_error *err) {
-    accuracy_limits limits = limits_of(f, c, options);
+    accuracy_limits limits = fit_limits_of_run(f, c, options);
     EV_TRY(fit_find_worst(f, c, &limits, &r->worst, err));
     fit_tell_worst(r);
     return EV_OK;
@@ -388,14 +403,16 @@ static ev_status find_worst(fitness *f, fit_case *c, const fit_run_options *opti
 
 static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options, fit_result *r,
                          ev_error *err) {
-    accuracy_limits limits = limits_of(f, c, options);
+    accuracy_limits limits = fit_limits_of_run(f, c, options);
     bool full = fit_case_is_full(c);
     fit_skipped skipped = {0};
     bool sees_all = options->covers && r->run.share >= 1;
     if (full) {
         EV_TRY(fit_compare_full(f, c, &limits, &r->accuracy, err));
+    } else if (r->run.is_compared) {
+        r->accuracy = r->run.accuracy;
+        r->written = r->run.written;
     } else {
-        limits.baseline_factor = 0; /* the error of a few elements is no estimate of the whole */
         EV_TRY(fit_compare_spots(f, c, &limits, &r->accuracy, &r->written,
                                  sees_all ? &skipped : NULL, err));
     }

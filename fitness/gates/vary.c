@@ -345,8 +345,8 @@ ev_status fit_start_of(fitness *f, const candidate *who, fit_start *out, ev_erro
     if (origin.ptx != NULL) {
         device_kernel *kernel = NULL;
         ev_error why = {.status = EV_OK};
-        ev_status loaded = device_load(f->d, origin.ptx, origin.ptx_bytes,
-                                       launch_plan_entry(origin.plan), &kernel, &why);
+        ev_status loaded =
+            device_load_plan(f->d, origin.ptx, origin.ptx_bytes, origin.plan, &kernel, &why);
         if (loaded == EV_INFRA)
             return ev_fail(err, EV_INFRA, "%s", why.text);
         if (loaded == EV_OK) {

@@ -37,7 +37,18 @@ static bool has_word(LLVMValueRef function, const char *key, const char *word) {
 }
 
 /* Attributes that change the meaning of instructions. */
+/* Whether the module has another kernel than the entry, as of a start with steps. */
+static bool has_other_kernel(const ir_direct *d) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(d->module); f; f = LLVMGetNextFunction(f)) {
+        if (f != d->function && !LLVMIsDeclaration(f) && LLVMGetLinkage(f) != LLVMInternalLinkage)
+            return true;
+    }
+    return false;
+}
+
 static void check_attributes(ir_direct *d) {
+    if (has_other_kernel(d))
+        direct_refuse(d, NULL, "a module of several kernels");
     if (has_word(d->function, "unsafe-fp-math", "true") ||
         has_word(d->function, "denormal-fp-math", "preserve-sign") ||
         has_word(d->function, "denormal-fp-math", "positive-zero") ||

@@ -386,9 +386,8 @@ static ev_status read_open(coarsening *c, ev_error *err) {
 
 static void write_extent(coarsening *c) {
     LLVMTypeRef type = LLVMInt32TypeInContext(c->s->base->context);
-    const launch_plan *plan = c->s->plan;
-    LLVMValueRef wide =
-        plan ? ir_extent_write(c->s, c->builder, plan->launches[0].grid[c->axis]) : NULL;
+    const launch_rule *rule = ir_structure_rule(c->s);
+    LLVMValueRef wide = rule ? ir_extent_write(c->s, c->builder, rule->grid[c->axis]) : NULL;
     c->extent = wide ? LLVMBuildTrunc(c->builder, wide, type, "") : NULL;
     c->knows_grid = wide != NULL;
     if (is_kept(c))

@@ -258,9 +258,10 @@ static ev_status check_launch(delinearizing *d, const ir_edit *edit, ev_error *e
     d->axis = edit->anchor.number;
     d->size = block[d->axis];
     d->width = edit->has_option ? edit->option : 0;
-    if (!d->s->plan)
-        return ev_fail(err, EV_BAD, "the launch is not known");
-    d->other = ir_genome_unused_axis(&d->s->plan->launches[0], d->axis);
+    const launch_rule *rule = ir_structure_rule(d->s);
+    if (!rule)
+        return ev_fail(err, EV_BAD, "the launch is not known, or there are several that differ");
+    d->other = ir_genome_unused_axis(rule, d->axis);
     if (d->other == IR_AXES)
         return ev_fail(err, EV_BAD, "the launch uses all axes behind %c", axes[d->axis]);
     if (d->width < 1 || d->size == 0 || d->size % d->width != 0 || block[d->other] != 1)
@@ -315,7 +316,7 @@ static LLVMValueRef write_test(const delinearizing *d, bool is_bounded_already) 
         LLVMBuildICmp(d->builder, LLVMIntULT, as(d, d->column, type), d->divisor, "");
     if (is_bounded_already)
         return inside;
-    const launch_rule *rule = &d->s->plan->launches[0];
+    const launch_rule *rule = ir_structure_rule(d->s);
     const char *text =
         ev_arena_printf(d->s->arena, "(%s) * (%s)", rule->grid[d->axis], rule->block[d->axis]);
     LLVMValueRef threads = text ? ir_extent_write(d->s, d->builder, text) : NULL;

@@ -132,6 +132,27 @@ static LLVMValueRef read_sum(reader *r) {
     return value;
 }
 
+static bool is_alike(const launch_rule *a, const launch_rule *b) {
+    for (int axis = 0; axis < 3; axis++) {
+        if (strcmp(a->grid[axis], b->grid[axis]) != 0 ||
+            strcmp(a->block[axis], b->block[axis]) != 0)
+            return false;
+    }
+    return true;
+}
+
+const launch_rule *ir_structure_rule(const ir_structure *s) {
+    if (!s->plan)
+        return NULL;
+    const launch_rule *rule = &s->plan->launches[s->plan->main];
+    for (size_t i = 0; i < s->plan->launch_count; i++) {
+        const launch_rule *other = &s->plan->launches[i];
+        if (strcmp(other->entry, rule->entry) == 0 && !is_alike(rule, other))
+            return NULL;
+    }
+    return rule;
+}
+
 LLVMValueRef ir_extent_write(const ir_structure *s, LLVMBuilderRef builder, const char *text) {
     LLVMTypeRef type = LLVMInt64TypeInContext(s->base->context);
     reader r = {.s = s, .builder = builder, .type = type, .at = text};

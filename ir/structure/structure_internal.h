@@ -14,6 +14,10 @@ typedef struct ir_structure {
     const launch_plan *plan; /* as the edits so far left it; NULL: not known */
 } ir_structure;
 
+/* The launch of the kernel; NULL: it is not known, or several launches of the kernel differ in grid
+ * or block. */
+const launch_rule *ir_structure_rule(const ir_structure *s);
+
 /* Bytes of static shared memory that a block may have (CUDA C++ Programming Guide, compute
  * capabilities); more has to be sized at the launch. */
 enum { IR_MOST_SHARED = 48 * 1024 };

@@ -58,11 +58,15 @@ static const char FULL[] =
     "  {\"entry\": \"first\", \"grid\": [\"ceil_div(M, TILE)\", \"N\", \"1\"],\n"
     "   \"block\": [\"TILE\", \"4\", \"1\"], \"shared\": \"TILE * 8\"},\n"
     "  {\"entry\": \"_Z6secondv\", \"grid\": [\"M\", \"1\", \"1\"],\n"
-    "   \"block\": [\"32\", \"1\", \"1\"], \"shared\": \"0\"}],\n"
+    "   \"block\": [\"32\", \"1\", \"1\"], \"shared\": \"0\", \"given\": [\"x\", {\"type\": "
+    "\"s32\", "
+    "\"value\": \"turn + 1\"}]}],\n"
     " \"scratch\": [{\"name\": \"partial\", \"bytes\": \"M * 4\"}],\n"
     " \"hidden\": [{\"name\": \"rows\", \"type\": \"u8\", \"value\": \"M / 2\"}],\n"
     " \"ranges\": [{\"name\": \"M\", \"low\": 16, \"high\": 512, \"multiple\": 16},\n"
-    "            {\"name\": \"p\", \"low\": 0.25, \"high\": 0.5}]}\n";
+    "            {\"name\": \"p\", \"low\": 0.25, \"high\": 0.5}],\n"
+    " \"loops\": [{\"first\": 1, \"count\": 1, \"turns\": \"N - 4\", \"counter\": \"turn\",\n"
+    "             \"swaps\": [[\"a\", \"partial\"]]}], \"main\": 1}\n";
 
 static const char *const NAME_TEXTS[] = {"M", "N", "TILE", "p"};
 static const expr_names NAMES = {NAME_TEXTS, 4};
@@ -133,7 +137,7 @@ static void test_reads(void **state) {
     read_plan r = read_ok(FULL);
     const launch_plan *p = r.plan;
     assert_int_equal(p->launch_count, 2);
-    assert_string_equal(launch_plan_entry(p), "first");
+    assert_string_equal(p->launches[0].entry, "first");
     assert_string_equal(p->launches[0].grid[1], "N");
     assert_string_equal(p->launches[1].entry, "_Z6secondv");
     assert_string_equal(p->launches[0].shared, "TILE * 8");
@@ -193,6 +197,17 @@ static const struct {
     {"\"multiple\": 16", "\"multiple\": -16", "multiple at least 0"},
     {"\"scratch\": [", "\"scratches\": [", "did you mean 'scratch'"},
     {"{\"name\": \"partial\", \"bytes\": \"M * 4\"}", "7", "plan.json:6:"},
+    {"turn + 1", "again + 1", "launch 1 (_Z6secondv), argument 1: expression"},
+    {"[\"x\", {", "[\"x y\", {", "launch 1 (_Z6secondv), argument 0: \"x y\" is no name"},
+    {"\"counter\": \"turn\"", "\"counter\": \"M\"", "loop 0, counter: \"M\" is taken"},
+    {"\"counter\": \"turn\",", "", "unknown name \"turn\""},
+    {"\"first\": 1", "\"first\": 2", "loop 0: launches 2 to 2"},
+    {"\"first\": 1", "\"first\": -1", "loop 0: launches"},
+    {"\"count\": 1", "\"count\": 2", "loop 0: launches 1 to 2"},
+    {"N - 4", "K - 4", "loop 0, turns: expression \"K - 4\""},
+    {"[[\"a\", \"partial\"]]", "[[\"a\", \"a\"]]", "loop 0, swap 0: a and a"},
+    {"[[\"a\", \"partial\"]]", "[[\"a\"]]", "a swap is two names"},
+    {"\"main\": 1", "\"main\": 2", "the main launch is number 2 of 2"},
 };
 
 static void test_refuses(void **state) {
@@ -234,7 +249,7 @@ static void test_refuses_counts(void **state) {
 /* Without a list of names, any will do; the syntax is checked all the same. */
 static void test_any_names(void **state) {
     (void)state;
-    launch_rule rule = {"k", {"a + b", "1", "1"}, {"c", "1", "1"}, "0"};
+    launch_rule rule = {"k", {"a + b", "1", "1"}, {"c", "1", "1"}, "0", NULL, 0};
     launch_plan plan = {.launches = &rule, .launch_count = 1};
     ev_error err = {.status = EV_OK};
     assert_int_equal(launch_plan_check(&plan, NULL, &err), EV_OK);
@@ -274,7 +289,7 @@ static void test_round_trip(void **state) {
 /* The form of a plan of one launch never changes: records and bundles hold its hash. */
 static void test_known_hash(void **state) {
     (void)state;
-    const launch_rule rule = {"k", {"ceil_div(N, 64)", "1", "1"}, {"64", "1", "1"}, "0"};
+    const launch_rule rule = {"k", {"ceil_div(N, 64)", "1", "1"}, {"64", "1", "1"}, "0", NULL, 0};
     const launch_plan plan = {.launches = &rule, .launch_count = 1};
     static const char form[] = "{\"launches\":[{\"block\":[\"64\",\"1\",\"1\"],\"entry\":\"k\","
                                "\"grid\":[\"ceil_div(N, 64)\",\"1\",\"1\"],\"shared\":\"0\"}]}";
@@ -364,6 +379,62 @@ static const struct {
     {100, 7, 32, NULL, NULL},
 };
 
+/* Launch 0, then three turns of launch 1, after each of which two buffers change places. */
+static void test_steps(void **state) {
+    static const char *const buffers[] = {"partial", "a", "partial"};
+    (void)state;
+    read_plan r = read_ok(FULL);
+    launch_step *steps = NULL;
+    size_t count = 0;
+    ev_error err = {.status = EV_OK};
+    assert_string_equal(launch_plan_entry(r.plan), "_Z6secondv");
+    assert_false(launch_plan_is_plain(r.plan));
+    assert_int_equal(launch_plan_steps(r.plan, &VALUES, &steps, &count, &err), EV_OK);
+    assert_int_equal(count, 4);
+    assert_int_equal(steps[0].launch, 0);
+    assert_null(steps[0].loop);
+    for (size_t i = 1; i < count; i++) {
+        assert_int_equal(steps[i].launch, 1);
+        assert_int_equal(steps[i].turn, (int64_t)i - 1);
+        assert_string_equal(launch_step_buffer(r.plan, &steps[i], "partial"), buffers[i - 1]);
+        assert_string_equal(launch_step_buffer(r.plan, &steps[i], "x"), "x");
+    }
+    free(steps);
+    const expr_name many = {"N", {false, 3000, 3000.0}}, none = {"N", {false, 0, 0.0}};
+    const expr_scope too_many = {&many, 1}, negative = {&none, 1};
+    assert_int_equal(launch_plan_steps(r.plan, &too_many, &steps, &count, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "launch 1 (_Z6secondv), turns: "));
+    assert_non_null(strstr(err.text, "N = 3000"));
+    assert_int_equal(launch_plan_steps(r.plan, &negative, &steps, &count, &err), EV_BAD);
+    read_free(&r);
+}
+
+/* Two loops that both ran an odd number of turns: the exchange of the second is undone first. */
+static void test_exchanges(void **state) {
+    (void)state;
+    const launch_pair first = {{"a", "b"}}, second = {{"b", "c"}};
+    const launch_loop loops[] = {
+        {.count = 1, .turns = "1", .swaps = &first, .swap_count = 1},
+        {.first = 1, .count = 1, .turns = "3", .swaps = &second, .swap_count = 1}};
+    const launch_rule rules[] = {
+        {"f", {"1", "1", "1"}, {"32", "1", "1"}, "0", NULL, 0},
+        {"s", {"1", "1", "1"}, {"32", "1", "1"}, "0", NULL, 0},
+        {"t", {"1", "1", "1"}, {"32", "1", "1"}, "0", NULL, 0},
+    };
+    const launch_plan plan = {
+        .launches = rules, .launch_count = 3, .loops = loops, .loop_count = 2};
+    launch_step *steps = NULL;
+    size_t count = 0;
+    assert_int_equal(launch_plan_check(&plan, NULL, NULL), EV_OK);
+    assert_int_equal(launch_plan_steps(&plan, &VALUES, &steps, &count, NULL), EV_OK);
+    assert_int_equal(count, 5);
+    assert_string_equal(launch_step_buffer(&plan, &steps[1], "a"), "b");
+    assert_string_equal(launch_step_buffer(&plan, &steps[4], "a"), "b");
+    assert_string_equal(launch_step_buffer(&plan, &steps[4], "b"), "c");
+    assert_string_equal(launch_step_buffer(&plan, &steps[4], "c"), "a");
+    free(steps);
+}
+
 static void test_cannot_launch(void **state) {
     (void)state;
     read_plan r = read_ok(FULL);
@@ -388,7 +459,7 @@ static void test_cannot_launch(void **state) {
 
 static void test_overflow(void **state) {
     (void)state;
-    const launch_rule rule = {"k", {"M * M", "1", "1"}, {"1", "1", "1"}, "0"};
+    const launch_rule rule = {"k", {"M * M", "1", "1"}, {"1", "1", "1"}, "0", NULL, 0};
     const launch_plan plan = {.launches = &rule, .launch_count = 1};
     const expr_name row = {"M", expr_of_whole(INT64_C(1) << 40)};
     const expr_scope values = {&row, 1};
@@ -490,6 +561,8 @@ int main(void) {
         cmocka_unit_test(test_known_hash),
         cmocka_unit_test(test_clone),
         cmocka_unit_test(test_geometry),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_exchanges),
         cmocka_unit_test(test_cannot_launch),
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_hidden_and_scratch_at_values),

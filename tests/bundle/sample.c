@@ -59,7 +59,8 @@ static const bundle_case cases[] = {
     {"small", "search", small_shape, 1, 100, 90, 110, 200, 0, 0, 0},
     {"large", "held-out", large_shape, 1, 100, 90, 110, 300, 0, 0, 0}};
 static const bundle_number macros[] = {{"TILE", false, 64}};
-static const launch_rule rule = {"add", {"ceil_div(N, TILE)", "1", "1"}, {"TILE", "1", "1"}, "0"};
+static const launch_rule rule = {
+    "add", {"ceil_div(N, TILE)", "1", "1"}, {"TILE", "1", "1"}, "0", NULL, 0};
 static const launch_plan plan = {.launches = &rule, .launch_count = 1};
 static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4, false, 0, 0},
                                             {"y", "out", "f32", "n", 4, false, 0, 0},

@@ -54,7 +54,7 @@ static const bundle_case cases[] = {
 static const bundle_number macros[] = {{"TILE", false, 16}};
 static const char *const edits[] = {"deletes a barrier (line 12)", "swaps two loads"};
 
-static const launch_rule rule = {"kernel", {"N / TILE", "1", "1"}, {"TILE", "1", "1"}, "0"};
+static const launch_rule rule = {"kernel", {"N / TILE", "1", "1"}, {"TILE", "1", "1"}, "0", 0, 0};
 static const launch_plan plan = {.launches = &rule, .launch_count = 1};
 
 static bundle_variant variant_of(const char *ptx, const char *gpu, const char *name, int sm) {

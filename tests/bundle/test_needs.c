@@ -78,7 +78,8 @@ static void the_writer_tells_them(void **state) {
     (void)state;
     ev_error err = {0};
     sample s;
-    const launch_rule rule = {"add", {"ceil_div(N, TILE)", "1", "1"}, {"TILE", "1", "1"}, "4 * N"};
+    const launch_rule rule = {
+        "add", {"ceil_div(N, TILE)", "1", "1"}, {"TILE", "1", "1"}, "4 * N", NULL, 0};
     const launch_plan plan = {.launches = &rule, .launch_count = 1};
     sample_fill(&s);
     s.variant.plan = &plan;

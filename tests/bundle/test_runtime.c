@@ -569,7 +569,8 @@ static void resources_are_checked(void **state) {
         rig r;
         ev_error err = {0};
         const launch_rule rule = {
-            "add", {"ceil_div(N, TILE)", "1", "1"}, {rows[i].tile, "1", "1"}, rows[i].shared};
+            "add", {"ceil_div(N, TILE)", "1", "1"}, {rows[i].tile, "1", "1"}, rows[i].shared, NULL,
+            0};
         const launch_plan plan = {.launches = &rule, .launch_count = 1};
         sample_fill(&s);
         s.variant.plan = &plan;

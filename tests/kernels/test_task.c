@@ -569,12 +569,57 @@ static void test_free_scalars(void **state) {
     task_free(t);
 }
 
+/* The steps of a start at a case, written out; its scratch; the launch that edits are of. */
+static void test_steps(void **state) {
+    const folder *f = *state;
+    char *text = changed(
+        "\"entry\": \"k\", \"grid\": \"ceil_div(n, T)\", \"block\": [\"T\", 2],",
+        "\"scratch\": [{\"name\": \"z\", \"type\": \"f64\", \"count\": \"n / T + 1\"}],\n"
+        "\"steps\": [{\"entry\": \"small\", \"grid\": 1, \"block\": 32},\n"
+        "  {\"repeat\": \"T / 8\", \"counter\": \"i\", \"steps\": [\n"
+        "    {\"entry\": \"k\", \"grid\": \"n\", \"block\": 64, \"shared\": \"8 * i\",\n"
+        "     \"arguments\": [\"z\", {\"type\": \"f32\", \"value\": \"i + half\"}, \"y\"]}]}],");
+    task *t = NULL;
+    task_steps steps;
+    ev_error err = {EV_OK, ""};
+    write_text(f->json, text);
+    free(text);
+    if (task_load(f->json, &t, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    const task_start *start = &t->starts[0];
+    const expr_name chosen = {"T", expr_of_whole(16)};
+    assert_true(task_has_steps(t) && task_start_has_steps(start));
+    assert_false(task_start_has_steps(&t->starts[1]));
+    assert_string_equal(launch_plan_entry(start->plan), "k"); /* it has the most threads */
+    assert_int_equal(
+        task_steps_of(t, start, start->plan, &chosen, 1, task_find_case(t, "check"), &steps, &err),
+        EV_OK);
+    assert_int_equal(steps.count, 3);
+    assert_int_equal(steps.scratch[0], (100 / 16 + 1) * 8);
+    assert_int_equal(steps.all[0].given_count, 4); /* the task's arguments */
+    assert_int_equal(steps.all[2].at.grid[0], 100);
+    assert_int_equal(steps.all[2].at.shared_bytes, 8);
+    assert_int_equal(steps.all[2].given[0].kind, TASK_GIVEN_SCRATCH);
+    assert_true(steps.all[2].given[1].value.real == 51);
+    assert_int_equal(steps.all[2].given[2].index, 1);
+    char name[64];
+    task_step_name(start->plan, &steps, 2, name, sizeof name);
+    assert_string_equal(name, "launch 3 of 3, kernel `k`");
+    task_steps_free(&steps);
+    assert_int_equal(task_bits_of_main(t, start, 4), 2); /* parameter 2 is argument 1 */
+    size_t least = 0;
+    assert_int_equal(task_launches_least(t, task_find_case(t, "check"), &least, &err), EV_OK);
+    assert_int_equal(least, 1);
+    task_free(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_structure, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_evaluation, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_data, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_steps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_identity, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_domain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_scalars, set_up, tear_down),

@@ -17,8 +17,8 @@
 #define MAX_TASKS 64
 
 static const char *const EXAMPLES[] = {"examples/rmsnorm/task.json", "examples/softmax/task.json",
-                                       "examples/matmul/task.json", "examples/rownorm/task.json",
-                                       "examples/conv2d/task.json"};
+                                       "examples/matmul/task.json",  "examples/rownorm/task.json",
+                                       "examples/conv2d/task.json",  "examples/scan/task.json"};
 /* Sources as people have them: for nvcc, with host code and CUDA's own headers, without `work`. */
 static const char *const FOREIGN[] = {
     "examples/heat2d/task.json",    "examples/lublock/task.json",   "examples/alignment/task.json",

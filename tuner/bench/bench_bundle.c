@@ -40,8 +40,12 @@ static const struct {
 static const char *const dimensions[] = {"images", "height", "width", "channels"};
 #define DIMENSIONS (sizeof dimensions / sizeof dimensions[0])
 
-static const launch_rule rule = {
-    "kernel", {"ceil_div(height * width, TILE)", "channels", "images"}, {"TILE", "1", "1"}, "0"};
+static const launch_rule rule = {"kernel",
+                                 {"ceil_div(height * width, TILE)", "channels", "images"},
+                                 {"TILE", "1", "1"},
+                                 "0",
+                                 NULL,
+                                 0};
 static const launch_plan plan = {.launches = &rule, .launch_count = 1};
 static const bundle_number macros[] = {{"TILE", false, 128}};
 static const char *const edits[] = {"replaces operand 1 of instruction 17 (line 40)",

@@ -212,7 +212,7 @@ static ev_status trial_make(const check *c, const task *t, int sm, trial *it, ev
     EV_TRY(shipped_set_launch(it->arena, start, it->genome, &it->form, err));
     EV_TRY(shipped_make(t, &it->form, &it->made, err));
     EV_TRY(shipped_take_genome(&it->made, it->genome, err));
-    it->made.candidate.aligned = task_bits_of_parameters(t, ir_genome_aligned(it->genome));
+    it->made.candidate.aligned = task_bits_of_main(t, start, ir_genome_aligned(it->genome));
     it->made.candidate.aligned_to = it->made.candidate.aligned != 0 ? IR_ARGUMENT_ALIGN : 0;
     return needs_origin(c, t) ? origin_build(t, sm, &it->made.candidate, &it->origin, err) : EV_OK;
 }

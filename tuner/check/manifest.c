@@ -298,8 +298,7 @@ static void check_threads(manifest_check *m, uint32_t own) {
 static void check_resources(manifest_check *m, device *d) {
     device_kernel *kernel = NULL;
     ev_error why = {0};
-    if (device_load(d, m->v->ptx, m->v->ptx_bytes, launch_plan_entry(m->v->plan), &kernel, &why) !=
-        EV_OK) {
+    if (device_load_plan(d, m->v->ptx, m->v->ptx_bytes, m->v->plan, &kernel, &why) != EV_OK) {
         lie(m, NULL, "the PTX cannot be loaded: %s", why.text);
         return;
     }

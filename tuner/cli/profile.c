@@ -48,8 +48,8 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
     if (status == EV_OK)
         status = task_ranks_of(p->t, p->at, &ranks, err);
     if (status == EV_OK)
-        status = device_load(p->device, subject->ptx, subject->ptx_bytes,
-                             launch_plan_entry(subject->plan), &kernel, err);
+        status = device_load_plan(p->device, subject->ptx, subject->ptx_bytes, subject->plan,
+                                  &kernel, err);
     if (status == EV_OK) {
         profile shown = {.kernel = p->t->name,
                          .at = p->at->name,
@@ -57,6 +57,7 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
                          .module = device_kernel_module(kernel),
                          .path = "PTX",
                          .launch = data.launch,
+                         .steps = data.steps,
                          .ranks = p->t->ranks != NULL ? ranks : 0,
                          .outcome = &data.outcome,
                          .timing = &data.timing,

@@ -14,9 +14,10 @@ typedef struct profile {
     const char *at; /* case; NULL: a PTX file */
     const device_properties *device;
     const vm_module *module;
-    const char *path; /* of the PTX, for messages */
-    launch_geometry launch;
-    uint32_t ranks; /* that the launch runs on, of a task with ranks; else 0 */
+    const char *path;       /* of the PTX, for messages */
+    launch_geometry launch; /* of several, the longest */
+    size_t steps;           /* launches of a start with steps; 0: it has none */
+    uint32_t ranks;         /* that the launch runs on, of a task with ranks; else 0 */
     const device_outcome *outcome;
     const device_timing *timing;
     const uint64_t *executions; /* per pc */

@@ -120,6 +120,8 @@ ev_status profile_to_json(const profile *p, size_t lines, json_t **out, ev_error
     }
     if (p->at != NULL)
         (void)json_object_set_new(all, "case", json_string(p->at));
+    if (p->steps > 0)
+        (void)json_object_set_new(all, "launches", json_integer((json_int_t)p->steps));
     if (p->ranks > 0)
         (void)json_object_set_new(all, "ranks", json_integer((json_int_t)p->ranks));
     if (p->grid != NULL)

@@ -38,6 +38,12 @@ static void print_launch(const profile *p, ev_str *out) {
     table_count(p->launch.shared_bytes, dynamic);
     ev_str_printf(out, "%s%s%s on %s (%s)\n\n", p->kernel, p->at != NULL ? ", case " : "",
                   p->at != NULL ? p->at : "", p->device->id, p->device->name);
+    if (p->steps > 0)
+        ev_str_printf(
+            out,
+            "launches    %zu; all below is of them together, sizes and occupancy are of the "
+            "longest\n",
+            p->steps);
     ev_str_printf(out, "launch      grid %u x %u x %u, block %u x %u x %u\n", p->launch.grid[0],
                   p->launch.grid[1], p->launch.grid[2], p->launch.block[0], p->launch.block[1],
                   p->launch.block[2]);

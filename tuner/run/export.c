@@ -326,7 +326,7 @@ static ev_status set_edits(export *x, const char *text, bundle_variant *out) {
 
 static ev_status set_resources(export *x, device *d, bundle_variant *out) {
     device_kernel *kernel = NULL;
-    EV_TRY(device_load(d, out->ptx, out->ptx_bytes, launch_plan_entry(out->plan), &kernel, x->err));
+    EV_TRY(device_load_plan(d, out->ptx, out->ptx_bytes, out->plan, &kernel, x->err));
     device_resources r = device_kernel_resources(kernel);
     out->registers = r.registers;
     out->shared_bytes = r.shared_bytes;
@@ -656,6 +656,10 @@ static ev_status make_kernel(export *x, const task *t, const records_winner *w,
 }
 
 ev_status export_check_task(const task *t, ev_error *err) {
+    EV_TRY(task_refuse_steps(t, "a bundle tells of one launch so far.",
+                             "Leave the bundle out, and keep the run by --records: evoke explain "
+                             "shows its IR and PTX",
+                             err));
     return task_refuse_ranks(t, "a bundle tells of launches on one GPU.",
                              "Leave the bundle out, and keep the run by --records: evoke explain "
                              "shows its IR and PTX",
@@ -670,7 +674,7 @@ static ev_status add_winner(export *x, const records_winner *w) {
                            w->kernel);
     }
     EV_TRY(task_open(w->task_path, &t, x->err));
-    if (t->ranks != NULL) {
+    if (t->ranks != NULL || task_has_steps(t)) {
         task_free(t);
         x->left_out++;
         return EV_OK;
@@ -748,8 +752,8 @@ static ev_status write_winners(export *x, records *r, const records_winner *winn
     }
     if (x->kernel_count == 0)
         return ev_fail(x->err, EV_BAD,
-                       "all tasks of the records have ranks, and a bundle tells of launches on one "
-                       "GPU; evoke explain shows their IR and PTX");
+                       "all tasks of the records have ranks or steps, and a bundle tells of one "
+                       "launch on one GPU; evoke explain shows their IR and PTX");
     bundle_content content = {EVOKE_VERSION, x->kernels, x->kernel_count, x->files, x->file_count};
     return bundle_write(bundle_path, &content, x->err);
 }

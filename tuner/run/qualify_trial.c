@@ -102,7 +102,7 @@ static bool is_failed(const trial_row *row) {
 static ev_status note_resources(const child *c, device *d, ev_error *err) {
     const candidate *v = c->job->variant;
     device_kernel *kernel = NULL;
-    EV_TRY(device_load(d, v->ptx, v->ptx_bytes, launch_plan_entry(v->plan), &kernel, err));
+    EV_TRY(device_load_plan(d, v->ptx, v->ptx_bytes, v->plan, &kernel, err));
     c->board->result.resources = device_kernel_resources(kernel);
     device_unload(kernel);
     return EV_OK;

@@ -111,19 +111,35 @@ static char *key_of(const ir_genome *genome) {
     return text;
 }
 
-/* The block size if it is the same in every launch of the task, else zeros. The gates, not this
- * function, find launches that these macros do not allow. */
+/* Whether the launches of the main kernel at a case have the block, or the first one sets it. */
+static bool agrees(const task_start *start, const task_steps *steps, uint32_t block[3]) {
+    for (size_t i = 0; i < steps->count; i++) {
+        const launch_geometry *l = &steps->all[i].at;
+        const char *entry = start->plan->launches[steps->all[i].launch].entry;
+        if (strcmp(entry, launch_plan_entry(start->plan)) != 0)
+            continue;
+        if (block[0] == 0)
+            memcpy(block, l->block, sizeof l->block);
+        if (memcmp(block, l->block, sizeof l->block) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The block size if it is the same in every launch of the main kernel, else zeros. The gates, not
+ * this function, find launches that these macros do not allow. */
 static void block_of(const task *t, const task_start *start, const expr_name *macros, size_t count,
                      uint32_t block[3]) {
     memset(block, 0, 3 * sizeof *block);
     for (size_t i = 0; i < t->case_count; i++) {
-        launch_geometry launch;
+        task_steps steps;
         ev_error ignored;
-        bool ok = task_launch_of(t, start, start->plan, macros, count, &t->cases[i], &launch,
-                                 &ignored) == EV_OK;
-        if (ok && i == 0)
-            memcpy(block, launch.block, sizeof launch.block);
-        if (!ok || memcmp(block, launch.block, sizeof launch.block) != 0) {
+        bool ok = task_steps_of(t, start, start->plan, macros, count, &t->cases[i], &steps,
+                                &ignored) == EV_OK;
+        bool same = ok && agrees(start, &steps, block);
+        if (ok)
+            task_steps_free(&steps);
+        if (!same) {
             memset(block, 0, 3 * sizeof *block);
             return;
         }
@@ -155,6 +171,7 @@ typedef struct macro_lists {
     const char **arguments;
     uint32_t *aligns;
     ir_timed *timed;
+    size_t argument_count;
 } macro_lists;
 
 /* Adds the start's macros that the genome leaves at their defaults. The launch plan has the task's
@@ -205,21 +222,33 @@ static void collect_timed(const task *t, const task_argument *scalar, ir_timed *
     }
 }
 
-static bool list_arguments(const task *t, macro_lists *m) {
-    m->arguments = calloc(t->argument_count + 1, sizeof *m->arguments);
-    m->aligns = calloc(t->argument_count + 1, sizeof *m->aligns);
-    m->timed = calloc(t->argument_count + 1, sizeof *m->timed);
-    bool ok = m->arguments && m->aligns && m->timed;
-    for (size_t i = 0; ok && i < t->argument_count; i++) {
-        const task_argument *a = &t->arguments[i];
-        size_t p = a->parameter;
-        bool is_buffer = a->kind != TASK_SCALAR && !a->is_field;
-        if (a->kind == TASK_SCALAR && !a->is_field)
-            collect_timed(t, a, &m->timed[p]);
-        m->arguments[p] = a->is_field ? "" : a->name; /* a struct has no name in expressions */
-        m->aligns[p] = is_buffer ? a->align : 1;
+static void list_argument(const task_argument *a, const task *t, size_t p, macro_lists *m) {
+    bool is_buffer = a->kind != TASK_SCALAR && !a->is_field;
+    if (a->kind == TASK_SCALAR && !a->is_field)
+        collect_timed(t, a, &m->timed[p]);
+    m->arguments[p] = a->is_field ? "" : a->name; /* a struct has no name in expressions */
+    m->aligns[p] = is_buffer ? a->align : 1;
+}
+
+/* Of the main launch's kernel. A parameter that is no argument of the task has no name. */
+static bool list_arguments(const task *t, const task_start *start, macro_lists *m) {
+    size_t given[TASK_PARAMETERS_MOST], count = 0;
+    m->arguments = calloc(TASK_PARAMETERS_MOST, sizeof *m->arguments);
+    m->aligns = calloc(TASK_PARAMETERS_MOST, sizeof *m->aligns);
+    m->timed = calloc(TASK_PARAMETERS_MOST, sizeof *m->timed);
+    if (!m->arguments || !m->aligns || !m->timed)
+        return false;
+    task_main_arguments(t, start, given, &count);
+    m->argument_count = count > 0 ? count : t->parameter_count;
+    for (size_t p = 0; p < count; p++) {
+        m->arguments[p] = "";
+        m->aligns[p] = 1;
+        if (given[p] < t->argument_count)
+            list_argument(&t->arguments[given[p]], t, p, m);
     }
-    return ok;
+    for (size_t i = 0; count == 0 && i < t->argument_count; i++)
+        list_argument(&t->arguments[i], t, t->arguments[i].parameter, m);
+    return true;
 }
 
 static void macro_lists_free(macro_lists *m) {
@@ -324,7 +353,8 @@ static ev_status use_source(const bases *b, const ir_genome *genome, source_use 
     macro_lists macros = {0};
     const char **symbols = calloc(b->t->symbol_count + 1, sizeof *symbols);
     ev_status status = EV_OK;
-    if (symbols && macro_lists_make(genome, start, &macros) && list_arguments(b->t, &macros)) {
+    if (symbols && macro_lists_make(genome, start, &macros) &&
+        list_arguments(b->t, start, &macros)) {
         for (size_t i = 0; i < b->t->symbol_count; i++)
             symbols[i] = b->t->symbols[i].name;
         ir_source source = {.path = start->source,
@@ -344,7 +374,7 @@ static ev_status use_source(const bases *b, const ir_genome *genome, source_use 
                             .arguments = macros.arguments,
                             .aligns = macros.aligns,
                             .timed = macros.timed,
-                            .argument_count = b->t->parameter_count,
+                            .argument_count = macros.argument_count,
                             .names = macros.for_ir,
                             .name_count = macros.ir_count,
                             .early = &b->early_store};

@@ -114,7 +114,8 @@ static ev_status describe_candidate(worker *w, worker_build *b, ev_error *err) {
     b->candidate.unmodified = worker_unmodified;
     b->candidate.skeleton = worker_skeleton;
     b->candidate.unmodified_context = b->origin;
-    b->candidate.aligned = task_bits_of_parameters(w->t, ir_genome_aligned(b->genome));
+    b->candidate.aligned =
+        task_bits_of_main(w->t, b->candidate.start, ir_genome_aligned(b->genome));
     b->candidate.aligned_to = IR_ARGUMENT_ALIGN;
     return list_macros(b, err);
 }
@@ -127,7 +128,8 @@ ev_status worker_build_begin(worker *w, const ir_genome *genome, worker_build *o
     if (status == EV_OK)
         status = ir_build_new(b.base, genome, &b.build, err);
     if (status == EV_OK)
-        b.candidate.may_alias = task_bits_of_parameters(w->t, ir_base_may_alias(b.base));
+        b.candidate.may_alias =
+            task_bits_of_main(w->t, b.candidate.start, ir_base_may_alias(b.base));
     if (status == EV_OK)
         *out = b;
     else

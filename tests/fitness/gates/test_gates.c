@@ -452,7 +452,8 @@ static void test_plan(void **state) {
     open_bench(&b, FOLDER "task.json");
     set_baseline(&b, "baseline.ptx");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const launch_rule rule = {"scale_add", {rows[i].grid, "1", "1"}, {"BLOCK", "1", "1"}, "0"};
+        const launch_rule rule = {
+            "scale_add", {rows[i].grid, "1", "1"}, {"BLOCK", "1", "1"}, "0", NULL, 0};
         const launch_plan plan = {.launches = &rule, .launch_count = 1};
         candidate c = candidate_of(&b, "good.ptx");
         c.plan = &plan;

@@ -125,7 +125,7 @@ static void parents_with_other_prefixes_are_not_mixed(void **state) {
 
 static void the_launch_plan_follows(void **state) {
     (void)state;
-    launch_rule rule = {"k", {"n / 2", "m + 1", "1"}, {"32", "4", "1"}, "0"};
+    launch_rule rule = {"k", {"n / 2", "m + 1", "1"}, {"32", "4", "1"}, "0", NULL, 0};
     launch_plan plan = {.launches = &rule, .launch_count = 1};
     const launch_plan *after = NULL;
     ev_arena *arena = ev_arena_new();

@@ -68,7 +68,7 @@ void judge_input_free(judge_input *in) {
 judge_kernel judge_kernel_load(device *d, const char *ptx, size_t bytes, const task_start *start,
                                const launch_plan *plan) {
     judge_kernel k = {.start = start, .plan = plan != NULL ? plan : start->plan};
-    ev_status status = device_load(d, ptx, bytes, launch_plan_entry(k.plan), &k.loaded, &err);
+    ev_status status = device_load_plan(d, ptx, bytes, k.plan, &k.loaded, &err);
     assert_int_not_equal(status, EV_INFRA);
     if (status != EV_OK)
         k.loaded = NULL;
