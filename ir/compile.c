@@ -5,13 +5,14 @@
  * (base/source/device_part.h). A source of which nothing is cut is compiled as the file that it is,
  * any other from clang's standard input, with a line marker of its name.
  *
- * With a CUDA toolkit (IR_CUDA_PATH) clang includes the toolkit's own headers in their place, as it
- * does by itself, and links the functions of its libdevice. A source that brings evoke_cuda.h is
- * compiled without the toolkit. */
+ * With a CUDA toolkit (EV_CUDA_PATH) clang includes the toolkit's own headers in their place,
+ * as it does by itself, and links the functions of its libdevice. A source that brings evoke_cuda.h
+ * is compiled without the toolkit. */
 #include "base/child.h"
 #include "base/file.h"
 #include "base/proc.h"
 #include "base/source/device_part.h"
+#include "base/toolkit.h"
 #include "ir/internal.h"
 
 #include <assert.h>
@@ -145,7 +146,7 @@ static ev_status read_unit(const ir_source *source, unit *u, ev_error *err) {
     EV_TRY(ev_file_read(source->path, &u->text, &bytes, err));
     EV_TRY(cuda_text_read(u->text, bytes, &t, err));
     u->wants_header = source->include != NULL && wants_header(t);
-    const char *toolkit = getenv(IR_CUDA_PATH);
+    const char *toolkit = getenv(EV_CUDA_PATH);
     u->toolkit = u->wants_header && toolkit != NULL && *toolkit != '\0' ? toolkit : NULL;
     u->is_lean = is_lean(source, u->text, t);
     ev_status status = cut_host(source, t, u, err);

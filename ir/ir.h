@@ -99,10 +99,6 @@ typedef struct ir_source {
     size_t bitcode_bytes;
 } ir_source;
 
-/* Environment variable: the folder of a CUDA toolkit, whose headers and libdevice a .cu is compiled
- * with in place of evoke_cuda.h; for worker processes, too. */
-#define IR_CUDA_PATH "EVOKE_CUDA_PATH"
-
 /* True if the source must be compiled: a .cu. */
 bool ir_is_compiled(const ir_source *source);
 /* The first part of loading such a source: appends clang's bitcode, before all passes. EV_BAD: as

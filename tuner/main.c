@@ -4,8 +4,8 @@
 
 #include "base/child.h"
 #include "base/file.h"
+#include "base/toolkit.h"
 #include "fitness/device/device.h"
-#include "ir/ir.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -56,7 +56,7 @@ static ev_status name_toolkit(const char *folder, ev_error *err) {
             err, EV_BAD,
             "--cuda-path %s: no CUDA toolkit is there; expected %s/include/cuda_runtime.h", folder,
             folder);
-    return setenv(IR_CUDA_PATH, whole, 1) == 0 ? EV_OK : ev_fail_memory(err, sizeof whole);
+    return setenv(EV_CUDA_PATH, whole, 1) == 0 ? EV_OK : ev_fail_memory(err, sizeof whole);
 }
 
 static ev_status run_command(const cli_args *args, ev_str *out, int *exit_code, ev_error *err) {
