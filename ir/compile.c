@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/proc.h"
 #include "base/source/device_part.h"
-#include "base/toolkit.h"
 #include "ir/internal.h"
 
 #include <assert.h>

@@ -4,7 +4,6 @@
 
 #include "base/child.h"
 #include "base/file.h"
-#include "base/toolkit.h"
 #include "fitness/device/device.h"
 
 #include <errno.h>
