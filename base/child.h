@@ -7,6 +7,10 @@
 #include "base/status.h"
 #include "base/str.h"
 
+/* Environment variable, which worker processes inherit: the folder of a CUDA toolkit, whose headers
+ * and libdevice a .cu is compiled with in place of evoke_cuda.h. */
+#define EV_CUDA_PATH "EVOKE_CUDA_PATH"
+
 /* Runs in the child, which has a copy of this process's memory. The contents of `out` are copied
  * back to the caller of ev_child_run. */
 typedef ev_status ev_child_work(void *context, ev_str *out, ev_error *err);

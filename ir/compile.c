@@ -3,7 +3,11 @@
  * nvcc includes cuda_runtime.h before a source, and compiles its host functions as well. Here
  * evoke_cuda.h is included first, unless the source does so, and host functions are cut out
  * (base/source/device_part.h). A source of which nothing is cut is compiled as the file that it is,
- * any other from clang's standard input, with a line marker of its name. */
+ * any other from clang's standard input, with a line marker of its name.
+ *
+ * With a CUDA toolkit (EV_CUDA_PATH) clang includes the toolkit's own headers in their place,
+ * as it does by itself, and links the functions of its libdevice. A source that brings evoke_cuda.h
+ * is compiled without the toolkit. */
 #include "base/child.h"
 #include "base/file.h"
 #include "base/proc.h"
@@ -22,8 +26,9 @@ typedef struct unit {
     char *text; /* the source */
     ev_str cut; /* its device part, behind a line marker */
     bool is_cut;
-    bool wants_header; /* evoke_cuda.h is to be included first */
-    bool is_lean;      /* it uses no mathematics in double precision */
+    bool wants_header;   /* evoke_cuda.h is to be included first */
+    const char *toolkit; /* folder of a CUDA toolkit; NULL: none */
+    bool is_lean;        /* it uses no mathematics in double precision */
 } unit;
 
 static bool defines(const cuda_text *t, const char *name) {
@@ -99,7 +104,8 @@ static ev_status cut_host(const ir_source *source, const cuda_text *t, unit *u, 
     for (size_t i = 0; i < source->macro_count; i++)
         names[i] = source->macros[i].name;
     ev_str_printf(&u->cut, "# 1 \"%s\"\n", source->path);
-    ev_status status = cuda_device_part(t, names, source->macro_count, &u->cut, &u->is_cut, err);
+    ev_status status = cuda_device_part(t, names, source->macro_count, u->toolkit != NULL, &u->cut,
+                                        &u->is_cut, err);
     free(names);
     return status;
 }
@@ -139,6 +145,8 @@ static ev_status read_unit(const ir_source *source, unit *u, ev_error *err) {
     EV_TRY(ev_file_read(source->path, &u->text, &bytes, err));
     EV_TRY(cuda_text_read(u->text, bytes, &t, err));
     u->wants_header = source->include != NULL && wants_header(t);
+    const char *toolkit = getenv(EV_CUDA_PATH);
+    u->toolkit = u->wants_header && toolkit != NULL && *toolkit != '\0' ? toolkit : NULL;
     u->is_lean = is_lean(source, u->text, t);
     ev_status status = cut_host(source, t, u, err);
     add_instance(source, t, u);
@@ -153,6 +161,39 @@ static void free_unit(unit *u) {
 
 enum { CLANG_FIXED = 32 };
 
+/* Evoke's headers in place of CUDA's; how many arguments. */
+static size_t own_headers(const ir_source *source, const unit *u, ev_arena *arena,
+                          const char **argv) {
+    size_t n = 0;
+    argv[n++] = "-nocudainc";
+    argv[n++] = "-nocudalib";
+    if (source->include) {
+        argv[n++] = "-I";
+        argv[n++] = source->include;
+        argv[n++] = "-I";
+        argv[n++] = ev_arena_printf(arena, "%s/cuda", source->include);
+    }
+    if (u->is_lean)
+        argv[n++] = "-DEVOKE_CUDA_LEAN";
+    if (u->wants_header) {
+        argv[n++] = "-include";
+        argv[n++] = "evoke_cuda.h";
+    }
+    return n;
+}
+
+/* The toolkit's: cub, thrust and cuda::std are in a folder of their own since CUDA 13. */
+static size_t toolkit_headers(const ir_source *source, const unit *u, ev_arena *arena,
+                              const char **argv) {
+    size_t n = 0;
+    argv[n++] = ev_arena_printf(arena, "--cuda-path=%s", u->toolkit);
+    argv[n++] = "-isystem";
+    argv[n++] = ev_arena_printf(arena, "%s/toolkit", source->include);
+    argv[n++] = "-isystem";
+    argv[n++] = ev_arena_printf(arena, "%s/include/cccl", u->toolkit);
+    return n;
+}
+
 /* Fills argv (CLANG_FIXED + macro_count entries) with texts in `arena`. */
 static bool clang_command(const ir_source *source, const unit *u, ev_arena *arena,
                           const char **argv) {
@@ -161,8 +202,6 @@ static bool clang_command(const ir_source *source, const unit *u, ev_arena *aren
                                  "-x",
                                  "cuda",
                                  "--cuda-device-only",
-                                 "-nocudainc",
-                                 "-nocudalib",
                                  "-O3",
                                  "-Xclang",
                                  "-disable-llvm-passes",
@@ -178,18 +217,8 @@ static bool clang_command(const ir_source *source, const unit *u, ev_arena *aren
         argv[n++] = fixed[i];
     argv[n++] = ev_arena_printf(arena, "--cuda-gpu-arch=sm_%d", source->sm);
     argv[n++] = ev_arena_printf(arena, "--cuda-feature=+ptx%d", ir_ptx_version(source->sm));
-    if (source->include) {
-        argv[n++] = "-I";
-        argv[n++] = source->include;
-        argv[n++] = "-I";
-        argv[n++] = ev_arena_printf(arena, "%s/cuda", source->include);
-    }
-    if (u->is_lean)
-        argv[n++] = "-DEVOKE_CUDA_LEAN";
-    if (u->wants_header) {
-        argv[n++] = "-include";
-        argv[n++] = "evoke_cuda.h";
-    }
+    n += u->toolkit != NULL ? toolkit_headers(source, u, arena, argv + n)
+                            : own_headers(source, u, arena, argv + n);
     if (u->is_cut) {
         char *folder = ev_path_dir(source->path);
         argv[n++] = "-iquote";
@@ -204,9 +233,20 @@ static bool clang_command(const ir_source *source, const unit *u, ev_arena *aren
     return !ev_arena_failed(arena);
 }
 
-static ev_status fail_compile(const ir_source *source, const char *words, ev_error *err) {
+/* What clang says of a name or header that CUDA may have and Evoke's headers have not. */
+static bool may_be_of_toolkit(const char *words) {
+    return strstr(words, "file not found") != NULL ||
+           strstr(words, "undeclared identifier") != NULL ||
+           strstr(words, "is not supported: Evoke") != NULL;
+}
+
+static ev_status fail_compile(const ir_source *source, const unit *u, const char *words,
+                              ev_error *err) {
     ev_str text = EV_STR_EMPTY;
     ev_str_printf(&text, "%s does not compile; clang-19 says:\n%s", source->path, words);
+    if (u->toolkit == NULL && may_be_of_toolkit(words))
+        ev_str_append(&text, "Evoke's own headers stand in for CUDA's and lack some names; with a "
+                             "CUDA toolkit, --cuda-path DIR takes the toolkit's\n");
     ev_status status = ev_str_status(&text, err);
     if (status == EV_OK)
         status = ev_fail_long(err, EV_BAD, ev_str_text(&text));
@@ -223,7 +263,7 @@ static ev_status run_clang(const ir_source *source, const unit *u, const char **
         status = ev_fail(err, EV_BAD, "%s: clang-19 did not end within %d seconds", source->path,
                          CLANG_SECONDS);
     else if (result.exit_code != 0)
-        status = fail_compile(source, ev_str_text(&result.err), err);
+        status = fail_compile(source, u, ev_str_text(&result.err), err);
     else
         status = ev_str_status(&result.out, err);
     if (status == EV_OK)

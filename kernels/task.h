@@ -77,7 +77,9 @@ typedef struct task_argument {
     /* ---- of a member of the structs in a buffer; `offset`: bytes from the begin of a struct */
     const struct task_argument *owner; /* the buffer; NULL: no such member */
     uint32_t numbers;                  /* in one struct */
-    uint32_t vector; /* so many of them are the x, y, z and w of one vector; 1: no vectors */
+    uint32_t vector;    /* so many of them are the x, y, z and w of one vector; 1: no vectors */
+    bool has_tolerance; /* of its own, in place of the task's, by these two (task_tolerance) */
+    double relative_l2, max_abs;
 } task_argument;
 
 /* Other data for one input in one case, such as zeros or subnormal numbers. */

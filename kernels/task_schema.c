@@ -109,6 +109,15 @@ static const ev_json_key MEMBER_KEYS[] = {
     {"data", EV_JSON_OBJECT, false, "in and inout: the generator of its numbers"},
     {"initial", EV_JSON_STRING, false, "inout: as of another argument"},
     {"domain", EV_JSON_OBJECT, false, "in and inout: as of another argument"},
+    {"tolerance", EV_JSON_OBJECT, false,
+     "out and inout: how far this field may be from the oracle's, in place of the task's "
+     "tolerance; {\"relative_l2\": X, \"max_abs\": Y}, see below"},
+};
+
+static const ev_json_key OWN_KEYS[] = {
+    {"relative_l2", EV_JSON_NUMBER, false, "as of the task; needed of floats"},
+    {"max_abs", EV_JSON_NUMBER, false,
+     "largest error, at most; 0: off, and whole numbers must be exact"},
 };
 
 static const ev_json_key PITCH_KEYS[] = {
@@ -304,6 +313,10 @@ TABLE(BUFFER, "arguments[] with structs in a buffer",
 TABLE(MEMBER, "arguments[].fields[] of a buffer",
       "A member of the structs in a buffer. Numbers of a float type are compared by the tolerance, "
       "each field by itself; whole numbers exactly. Bytes between the fields are not compared.");
+TABLE(OWN, "arguments[].fields[].tolerance",
+      "In place of the task's tolerance, for this field. A field of whole numbers has `max_abs` "
+      "alone. What the task's tolerance says beside these two, `scaled_max` and `baseline_factor`, "
+      "counts for the field, too.");
 TABLE(RANK, "arguments[] of kind rank",
       "Of a task with ranks: a scalar with the number of the rank, from 0.");
 TABLE(PEERS, "arguments[] of kind peers",
@@ -389,11 +402,12 @@ static void print_shapes(ev_str *out) {
 
 void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
-        &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT, &TASK_TABLE_STRUCT,    &TASK_TABLE_BUFFER,
-        &TASK_TABLE_MEMBER, &TASK_TABLE_RANK,     &TASK_TABLE_PEERS,     &TASK_TABLE_DOMAIN,
-        &TASK_TABLE_PITCH,  &TASK_TABLE_SYMBOL,   &TASK_TABLE_START,     &TASK_TABLE_STEP,
-        &TASK_TABLE_GIVEN,  &TASK_TABLE_LOOP,     &TASK_TABLE_SCRATCH,   &TASK_TABLE_MACRO,
-        &TASK_TABLE_CASE,   &TASK_TABLE_INPUTS,   &TASK_TABLE_TOLERANCE, &TASK_TABLE_WORK,
+        &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT, &TASK_TABLE_STRUCT, &TASK_TABLE_BUFFER,
+        &TASK_TABLE_MEMBER, &TASK_TABLE_OWN,      &TASK_TABLE_RANK,   &TASK_TABLE_PEERS,
+        &TASK_TABLE_DOMAIN, &TASK_TABLE_PITCH,    &TASK_TABLE_SYMBOL, &TASK_TABLE_START,
+        &TASK_TABLE_STEP,   &TASK_TABLE_GIVEN,    &TASK_TABLE_LOOP,   &TASK_TABLE_SCRATCH,
+        &TASK_TABLE_MACRO,  &TASK_TABLE_CASE,     &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE,
+        &TASK_TABLE_WORK,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

@@ -3,9 +3,11 @@
 #include "tuner/cli/cmd.h"
 
 #include "base/child.h"
+#include "base/file.h"
 #include "fitness/device/device.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +45,19 @@ static ev_status write_results(const ev_str *out, ev_error *err) {
     return ev_str_status(out, err);
 }
 
+/* For worker processes too. */
+static ev_status name_toolkit(const char *folder, ev_error *err) {
+    char header[PATH_MAX + 32], whole[PATH_MAX];
+    bool found = realpath(folder, whole) != NULL;
+    (void)snprintf(header, sizeof header, "%s/include/cuda_runtime.h", found ? whole : folder);
+    if (!found || !ev_path_exists(header))
+        return ev_fail(
+            err, EV_BAD,
+            "--cuda-path %s: no CUDA toolkit is there; expected %s/include/cuda_runtime.h", folder,
+            folder);
+    return setenv(EV_CUDA_PATH, whole, 1) == 0 ? EV_OK : ev_fail_memory(err, sizeof whole);
+}
+
 static ev_status run_command(const cli_args *args, ev_str *out, int *exit_code, ev_error *err) {
     if (args->help) {
         cli_print_command_help(out, args->command);
@@ -50,6 +65,8 @@ static ev_status run_command(const cli_args *args, ev_str *out, int *exit_code, 
     }
     if (cli_flag(args, CLI_OPT_NO_HOLD)) /* for worker processes too */
         (void)setenv(DEVICE_NO_HOLD, "1", 1);
+    if (cli_text(args, CLI_OPT_CUDA_PATH) != NULL)
+        EV_TRY(name_toolkit(cli_text(args, CLI_OPT_CUDA_PATH), err));
     cmd_context context = {.args = args, .out = out};
     cmd_fn *command = args->version ? cmd_version : commands[args->command];
     ev_status status = command(&context, err);

@@ -41,15 +41,28 @@ static const char *const HOST_HEADERS[] = {
     "GL/",
 };
 
-bool cuda_is_host_header(const char *file) {
-    for (size_t i = 0; i < sizeof HOST_HEADERS / sizeof HOST_HEADERS[0]; i++) {
-        size_t length = strlen(HOST_HEADERS[i]);
-        bool is_folder = HOST_HEADERS[i][length - 1] == '/';
-        if (is_folder ? strncmp(file, HOST_HEADERS[i], length) == 0
-                      : strcmp(file, HOST_HEADERS[i]) == 0)
+/* Of these folders, what device code uses too; a CUDA toolkit has them. */
+static const char *const TOOLKIT_HEADERS[] = {
+    "thrust/complex.h", "thrust/tuple.h",   "thrust/pair.h",
+    "thrust/random.h",  "thrust/random/",   "thrust/functional.h",
+    "thrust/swap.h",    "thrust/extrema.h", "thrust/execution_policy.h",
+};
+
+static bool is_listed(const char *file, const char *const *list, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(list[i]);
+        bool is_folder = list[i][length - 1] == '/';
+        if (is_folder ? strncmp(file, list[i], length) == 0 : strcmp(file, list[i]) == 0)
             return true;
     }
     return false;
+}
+
+bool cuda_is_host_header(const char *file, bool has_toolkit) {
+    if (has_toolkit &&
+        is_listed(file, TOOLKIT_HEADERS, sizeof TOOLKIT_HEADERS / sizeof TOOLKIT_HEADERS[0]))
+        return false;
+    return is_listed(file, HOST_HEADERS, sizeof HOST_HEADERS / sizeof HOST_HEADERS[0]);
 }
 
 static void blank(char *text, size_t begin, size_t end) {
@@ -124,7 +137,7 @@ static bool cut_macro(const cuda_text *t, const cuda_macro *m, const char *const
 }
 
 ev_status cuda_device_part(const cuda_text *t, const char *const *macros, size_t macro_count,
-                           ev_str *out, bool *changed, ev_error *err) {
+                           bool has_toolkit, ev_str *out, bool *changed, ev_error *err) {
     char *text = malloc(t->bytes + 1);
     if (text == NULL)
         return ev_fail_memory(err, t->bytes + 1);
@@ -136,7 +149,7 @@ ev_status cuda_device_part(const cuda_text *t, const char *const *macros, size_t
         *changed |= cut_macro(t, &t->macros[i], macros, macro_count, text);
     for (size_t i = 0; i < t->include_count; i++) {
         const cuda_include *include = &t->includes[i];
-        if (!cuda_is_host_header(include->file))
+        if (!cuda_is_host_header(include->file, has_toolkit))
             continue;
         blank(text, t->tokens[include->token].begin, t->tokens[include->token].end);
         *changed = true;

@@ -15,9 +15,10 @@
  * brackets do not match is left whole, but for its #defines and #includes. EV_INFRA: out of
  * memory. */
 ev_status cuda_device_part(const cuda_text *t, const char *const *macros, size_t macro_count,
-                           ev_str *out, bool *changed, ev_error *err) EV_CHECKED;
+                           bool has_toolkit, ev_str *out, bool *changed, ev_error *err) EV_CHECKED;
 
-/* Whether a header serves host code alone, so that its #include is left out. */
-bool cuda_is_host_header(const char *file);
+/* Whether a header serves host code alone, so that its #include is left out. With a toolkit, some
+ * of thrust's serve device code, too. */
+bool cuda_is_host_header(const char *file, bool has_toolkit);
 
 #endif

@@ -38,6 +38,15 @@ void accuracy_begin_output(accuracy_check *check, ev_type type) {
     check->ulp_most = ev_type_ulp(type, INFINITY);
     check->error_squares = check->want_squares = (accuracy_sum){0, 0};
     check->scale_squares = check->conditioned = check->allowed = 0;
+    check->has_own = false;
+    check->found_abs = 0;
+    check->found_inexact = 0;
+}
+
+void accuracy_own(accuracy_check *check, double relative_l2, double max_abs) {
+    check->has_own = true;
+    check->relative_l2 = relative_l2;
+    check->max_abs = max_abs;
 }
 
 static void keep_max(double *kept, double value) {
@@ -70,10 +79,10 @@ static tally tally_of(const accuracy_check *check) {
     return (tally){.error_squares = check->error_squares,
                    .want_squares = check->want_squares,
                    .scale_squares = check->scale_squares,
-                   .max_abs = worst->max_abs,
+                   .max_abs = check->found_abs,
                    .max_ulp = worst->max_ulp,
                    .scaled_max = worst->scaled_max,
-                   .not_exact = worst->not_exact,
+                   .not_exact = check->found_inexact,
                    .ulp_one = check->ulp_one,
                    .ulp_least = check->ulp_least,
                    .ulp_most = check->ulp_most,
@@ -85,10 +94,10 @@ static void take_tally(accuracy_check *check, const tally *t) {
     check->error_squares = t->error_squares;
     check->want_squares = t->want_squares;
     check->scale_squares = t->scale_squares;
-    check->worst.max_abs = t->max_abs;
+    check->found_abs = t->max_abs;
     check->worst.max_ulp = t->max_ulp;
     check->worst.scaled_max = t->scaled_max;
-    check->worst.not_exact = t->not_exact;
+    check->found_inexact = t->not_exact;
 }
 
 /* ev_type_ulp for a finite value, from the bits: the sums ask for it at every element. */
@@ -176,7 +185,8 @@ static double over(double value, double limit) {
 /* Holds the relative L2 of an output to its limit. */
 static void limit_output(accuracy_check *check, const accuracy_output *o) {
     accuracy *worst = &check->worst;
-    double allowed = fmax(check->limits.relative_l2, check->conditioned * o->condition);
+    double limit = check->has_own ? check->relative_l2 : check->limits.relative_l2;
+    double allowed = fmax(limit, check->conditioned * o->condition);
     allowed = fmax(allowed, check->allowed);
     double beyond = over(o->relative_l2, allowed);
     if (beyond > over(worst->over_l2, worst->allowed_l2)) {
@@ -186,11 +196,33 @@ static void limit_output(accuracy_check *check, const accuracy_output *o) {
     keep_max(&worst->normalised, beyond);
 }
 
+/* Holds a largest error to its limit, and keeps the one that is farthest over. */
+static void limit_abs(accuracy *worst, double found, double allowed) {
+    double beyond = over(found, allowed);
+    if (beyond > over(worst->over_abs, worst->allowed_abs)) {
+        worst->over_abs = found;
+        worst->allowed_abs = allowed;
+    }
+    keep_max(&worst->normalised, beyond);
+}
+
+/* The output's largest error and inexact numbers: held to its own limits, or kept for the end. */
+static void limit_largest(accuracy_check *check) {
+    accuracy *worst = &check->worst;
+    keep_max(&worst->max_abs, check->found_abs);
+    if (!check->has_own) {
+        keep_max(&check->common_abs, check->found_abs);
+        worst->not_exact += check->found_inexact;
+    } else if (check->max_abs > 0 || check->found_inexact > 0) {
+        limit_abs(worst, check->found_abs, check->max_abs);
+    }
+}
+
 accuracy_output accuracy_end_output(accuracy_check *check) {
     double error = sqrt(accuracy_sum_of(&check->error_squares));
     double want = sqrt(accuracy_sum_of(&check->want_squares));
     double unit = check->ulp_one / 2 * sqrt(check->limits.depth);
-    accuracy_output o = {.relative_l2 = INFINITY};
+    accuracy_output o = {.relative_l2 = INFINITY, .max_abs = check->found_abs};
     if (error == 0)
         o.relative_l2 = 0;
     else if (want > 0)
@@ -199,6 +231,7 @@ accuracy_output accuracy_end_output(accuracy_check *check) {
         o.condition = unit * sqrt(check->scale_squares) / want;
     keep_max(&check->worst.relative_l2, o.relative_l2);
     limit_output(check, &o);
+    limit_largest(check);
     /* The floor under "no worse than k x the baseline" depends on the output's type. */
     const accuracy_limits *limits = &check->limits;
     if (limits->baseline_factor > 0) {
@@ -225,7 +258,7 @@ accuracy accuracy_end(const accuracy_check *check) {
     if (limits->scaled_max > 0)
         keep_max(&a.normalised, a.scaled_max / limits->scaled_max);
     if (limits->max_abs > 0)
-        keep_max(&a.normalised, a.max_abs / limits->max_abs);
+        limit_abs(&a, check->common_abs, limits->max_abs);
     if (is_broken(&a) || is_inexact(&a, limits))
         a.normalised = INFINITY;
     if (a.not_finite > 0)
@@ -263,9 +296,9 @@ void accuracy_explain(const accuracy *a, const accuracy_limits *limits, ev_str *
     else if (limits->scaled_max > 0 && a->scaled_max > limits->scaled_max)
         ev_str_printf(out, "largest scaled error %.3g is over the tolerance %.3g", a->scaled_max,
                       limits->scaled_max);
-    else if (limits->max_abs > 0 && a->max_abs > limits->max_abs)
-        ev_str_printf(out, "largest error %.3g is over the tolerance %.3g", a->max_abs,
-                      limits->max_abs);
+    else if (a->over_abs > a->allowed_abs)
+        ev_str_printf(out, "largest error %.3g is over the tolerance %.3g", a->over_abs,
+                      a->allowed_abs);
     else
         ev_str_printf(out, "relative L2 error %.3g is over %.3g x the baseline's own %.3g",
                       a->relative_l2, limits->baseline_factor, limits->baseline_l2);

@@ -31,6 +31,9 @@ typedef struct accuracy_limits {
     bool takes_nan;     /* a NaN is right where the answer is NaN */
     /* Whole numbers that may differ from the answer. With max_abs, all may, by so much. */
     uint64_t inexact_most;
+    /* An output with limits of its own may be as far off as the start's, times this; 0: it may not.
+     */
+    double own_factor;
     double baseline_factor; /* relative L2 at most this x baseline_l2, with a floor of one ulp */
 } accuracy_limits;
 
@@ -56,11 +59,17 @@ typedef struct accuracy_output {
     /* u sqrt(K) |scale| / |want| (L2 norms): about the relative error of plain sums of its terms,
      * which is large where terms cancel; 0: no scale is known. */
     double condition;
+    double max_abs; /* largest error */
 } accuracy_output;
 
 /* One comparison under way. The relative L2 is taken output by output. */
 typedef struct accuracy_check {
     accuracy_limits limits;
+    double common_abs; /* largest error of the outputs without limits of their own */
+    /* Of the output under way: whether it has limits of its own, these, and what was found. */
+    bool has_own;
+    double relative_l2, max_abs, found_abs;
+    uint64_t found_inexact;
     accuracy worst;
     accuracy_sum error_squares, want_squares; /* of the output under way */
     double scale_squares; /* the same; not compensated, all terms are positive */
@@ -73,6 +82,9 @@ typedef struct accuracy_check {
 
 void accuracy_begin(accuracy_check *check, const accuracy_limits *limits);
 void accuracy_begin_output(accuracy_check *check, ev_type type);
+/* Behind accuracy_begin_output: the output's own limits, in place of the check's. Whole numbers
+ * must be exact unless max_abs is above 0. */
+void accuracy_own(accuracy_check *check, double relative_l2, double max_abs);
 void accuracy_add(accuracy_check *check, const accuracy_part *part);
 accuracy_output accuracy_end_output(accuracy_check *check);
 accuracy accuracy_end(const accuracy_check *check);

@@ -108,7 +108,7 @@ static bool same_limits(const accuracy_limits *a, const accuracy_limits *b) {
     return a->relative_l2 == b->relative_l2 && a->scaled_max == b->scaled_max &&
            a->max_abs == b->max_abs && a->inexact_most == b->inexact_most && a->depth == b->depth &&
            a->baseline_l2 == b->baseline_l2 && a->baseline_factor == b->baseline_factor &&
-           a->takes_nan == b->takes_nan;
+           a->own_factor == b->own_factor && a->takes_nan == b->takes_nan;
 }
 
 static bool same_bytes(const fit_case *c, const fit_seen *seen, const void *const *got) {
@@ -261,6 +261,17 @@ static ev_status left_read(fitness *f, const fit_case *c, left_behind *left, ev_
     return EV_OK;
 }
 
+/* A field of structs may have a tolerance of its own, which the start's own error widens on data
+ * that are not the task's. */
+static void begin_own(accuracy_check *check, const fit_argument *a, const fit_output *o) {
+    const task_argument *what = a->what;
+    double factor = check->limits.own_factor;
+    bool limits_abs = what->max_abs > 0 || !ev_type_is_float(what->type);
+    if (what->has_tolerance)
+        accuracy_own(check, fmax(what->relative_l2, factor * o->own.relative_l2),
+                     limits_abs ? fmax(what->max_abs, factor * o->own.max_abs) : 0);
+}
+
 static void compare_output(const fit_case *c, fit_output *o, const void *got,
                            const uint8_t *written, accuracy_check *check) {
     const fit_argument *a = &c->arguments[o->argument];
@@ -275,6 +286,7 @@ static void compare_output(const fit_case *c, fit_output *o, const void *got,
                           .stride = a->stride,
                           .count = a->count};
     accuracy_begin_output(check, a->what->type);
+    begin_own(check, a, o);
     check->conditioned = o->conditioned;
     check->allowed = o->allowed;
     accuracy_add(check, &part);
@@ -575,6 +587,7 @@ static ev_status compare_listed(fitness *f, fit_case *c, fit_output *o, const el
                                 accuracy_check *check, ev_error *err) {
     size_t spots = f->options.spot_elements < list->count ? f->options.spot_elements : list->count;
     accuracy_begin_output(check, c->arguments[o->argument].what->type);
+    begin_own(check, &c->arguments[o->argument], o);
     for (size_t i = 0; i < spots; i++) {
         uint64_t element = list->at[i * (list->count - 1) / (spots > 1 ? spots - 1 : 1)];
         EV_TRY(compare_element(f, c, o, element, true, check, err));
@@ -594,6 +607,7 @@ static ev_status compare_unlisted(fitness *f, fit_case *c, fit_output *o, const 
     uint64_t spots = f->options.spot_elements < rest ? f->options.spot_elements : rest;
     size_t before = 0; /* listed elements below `element` */
     accuracy_begin_output(check, a->what->type);
+    begin_own(check, a, o);
     for (uint64_t i = 0; i < spots; i++) {
         uint64_t nth = i * (rest - 1) / (spots > 1 ? spots - 1 : 1);
         while (before < list->count && list->at[before] <= nth + before)

@@ -36,7 +36,9 @@ void fit_conditions_free(fitness *f) {
 static void learn(const fitness *f, const fit_case *c, double *of) {
     for (size_t i = 0; i < c->output_count; i++) {
         const accuracy_output *own = &c->outputs[i].own;
-        double beyond = own->relative_l2 - f->t->tolerance.relative_l2;
+        const task_argument *a = c->arguments[c->outputs[i].argument].what;
+        double limit = a->has_tolerance ? a->relative_l2 : f->t->tolerance.relative_l2;
+        double beyond = own->relative_l2 - limit;
         if (beyond > 0 && isfinite(beyond) && own->condition > 0)
             of[i] = fmax(of[i], beyond / own->condition);
     }

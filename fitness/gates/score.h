@@ -31,6 +31,7 @@ typedef struct accuracy {
     double relative_l2;
     /* Relative L2 and its limit of the output that is farthest over its limit. */
     double over_l2, allowed_l2;
+    double over_abs, allowed_abs; /* the same of the largest error, where there is such a limit */
     double scaled_max;
     double max_abs;
     double max_ulp;

@@ -370,6 +370,7 @@ static accuracy_limits limits_of(const fitness *f, const fit_case *c) {
                                  fmax(t->relative_l2, FIT_VARIED_FACTOR * own->relative_l2),
                              .scaled_max = most_of(t->scaled_max, own->scaled_max),
                              .max_abs = most_of(t->max_abs, own->max_abs),
+                             .own_factor = FIT_VARIED_FACTOR,
                              .inexact_most = FIT_VARIED_FACTOR * own->not_exact,
                              .depth = c->depth,
                              .takes_nan = true};

@@ -85,6 +85,9 @@ typedef enum ptx_group {
     PTX_G_pack,
     PTX_G_parts,
     PTX_G_sums,
+    PTX_G_second,
+    PTX_G_po,
+    PTX_G_scale,
     PTX_G_cluster,
     PTX_G_geom,
     PTX_G_comp,
@@ -127,10 +130,11 @@ typedef enum ptx_shape {
 
 /* Traits of a shape, as bits. */
 enum {
-    PTX_SHAPE_LINE = 1,   /* no other lanes of the warp run before the next instruction */
-    PTX_SHAPE_TENSOR = 2, /* matrix instructions, decoded by ptx_tensor.c */
-    PTX_SHAPE_LANES = 4,  /* a lane may read registers of other lanes */
-    PTX_SHAPE_TEXTURE = 8 /* textures and surfaces, decoded by ptx_texture.c */
+    PTX_SHAPE_LINE = 1,    /* no other lanes of the warp run before the next instruction */
+    PTX_SHAPE_TENSOR = 2,  /* matrix instructions, decoded by ptx_tensor.c */
+    PTX_SHAPE_LANES = 4,   /* a lane may read registers of other lanes */
+    PTX_SHAPE_TEXTURE = 8, /* textures and surfaces, decoded by ptx_texture.c */
+    PTX_SHAPE_VIDEO = 16   /* operands with selectors, decoded by ptx_video.c */
 };
 
 enum { PTX_PIPE_FLOAT = VM_PIPE_COUNT, PTX_PIPE_CONV, PTX_PIPE_MEMORY };
@@ -288,6 +292,14 @@ enum {
     PTX_TENSOR_B = 8,    /* a wmma.load.b */
 };
 
+/* Video instructions: v[0] is what d takes of the result, v[1] and v[2] are what a and b give. Of a
+ * scalar one: the first bit and the number of bits. Of parts at once: the mask, a bit a part, and
+ * places, four bits a part, that count the parts of a and then those of b. v[3] are signs. `op` is
+ * the type of b as PTX_M_PARTS_*, `bool_op` the comparison or the kind of shift, `rnd` the second
+ * operation or the scale. */
+#define PTX_VIDEO_PICK(first, bits) ((uint32_t)(first) | (uint32_t)(bits) << 8)
+enum { PTX_VIDEO_PRODUCT = 1, PTX_VIDEO_SUMMAND = 2, PTX_VIDEO_PLUS_ONE = 4 };
+
 /* Textures and surfaces: `target` is the index in the module's fragments of the slots of an
  * instruction's coordinates and offsets, PTX_NONE where it has none. `a` is the slot of the
  * texture, `b` of the sampler, d2 of the predicate, v[] of the elements, `op` the geometry,
@@ -342,17 +354,20 @@ typedef struct ptx_var ptx_var;
 typedef struct ptx_operand ptx_operand;
 struct ptx_operand {
     uint8_t kind;
-    bool negated;  /* !%p */
-    bool piped;    /* the operand follows a | */
-    bool indexed;  /* variable[i] */
+    bool negated; /* !%p */
+    bool piped;   /* the operand follows a | */
+    bool indexed; /* variable[i] */
+    bool minus;   /* -%r */
+    uint8_t selector_length;
     uint8_t count; /* number of items of a vector or texel */
     uint32_t reg;  /* the register, or the base of an address; PTX_NONE: none */
     int64_t value; /* integer, float bits, offset of an address or symbol, special register */
     const ptx_var *var;
     const char *label;
     uint32_t label_length;
-    ptx_operand *items; /* items of a vector or texel */
-    const char *at;     /* the place in the text, for messages */
+    const char *selector; /* "b0" of %r.b0; NULL: none */
+    ptx_operand *items;   /* items of a vector or texel */
+    const char *at;       /* the place in the text, for messages */
 };
 
 /* The parts of an instruction that execution does not read: for decoding, messages, analysis and

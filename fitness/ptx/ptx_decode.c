@@ -468,6 +468,12 @@ static bool put(decoding *d, ptx_pattern_item item, const ptx_operand *o) {
     case 'O':
     case 'F':
         return ptx_put_texture(d, item.letter, o);
+    case 'k':
+        return ptx_video_mask(d, o) && put_destination(d, o, 32, item.piped);
+    case 'j':
+    case 'l':
+    case 'o':
+        return ptx_video_source(d, item.letter, o) && put_source(d, ptx_source(d, o, PTX_T_b32));
     default: /* 'g' */
         return put_address_register(d, o);
     }
@@ -513,11 +519,8 @@ static void copy_modifiers(const ptx_match *m, const ptx_op *op, ptx_insn *in) {
             in->op = m->mod[op_groups[i]];
     if (op->shape == PTX_S_DP2A)
         in->op = m->mod[PTX_G_part];
-    if (op->shape == PTX_S_PARTS) {
-        in->op = m->mod[PTX_G_parts];
-        in->rnd = m->mod[PTX_G_sums];
-        in->bytes = op->name[strlen(op->name) - 1] == '2' ? 2 : 1;
-    }
+    if (ptx_shape_has(op->shape, PTX_SHAPE_VIDEO))
+        ptx_video_prepare(m, in);
     if (op->shape == PTX_S_BARRED)
         in->op = m->mod[PTX_G_barred];
     if (op->shape == PTX_S_LD || op->shape == PTX_S_ST)
@@ -661,6 +664,11 @@ bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, un
         spare -= item->optional;
         if (next >= count || operands[next].piped != item->piped)
             return fail_operands(&d, next < count ? operands[next].at : at, "other operands");
+        if (operands[next].selector && !strchr("kjl", item->letter))
+            return ptx_fail_at(L, operands[next].selector - 1,
+                               "found a selector; expected none here");
+        if (operands[next].minus && !strchr("lo", item->letter))
+            return ptx_fail_at(L, operands[next].at, "found a sign; expected none here");
         if (!put(&d, *item, &operands[next]))
             return false;
         next++;
@@ -668,6 +676,8 @@ bool ptx_decode(ptx_loader *L, const ptx_match *match, ptx_operand *operands, un
     if (next != count)
         return fail_operands(&d, operands[next].at, "one operand too many");
     if (tensor && !ptx_tensor_finish(L, match, at, insn))
+        return false;
+    if (ptx_shape_has(d.op->shape, PTX_SHAPE_VIDEO) && !ptx_video_finish(&d, operands, count))
         return false;
     return !L->failed && !L->oom;
 }

@@ -38,6 +38,8 @@ void ptx_pattern_read(const char *pattern, ptx_pattern *out) {
 /* How the ISA writes an operand of that letter; sources are a, b, c … in order. */
 static const char *operand_word(char letter, unsigned *source) {
     static const char *const sources[] = {"a", "b", "c", "e", "f"};
+    static const char *const selected[] = {"a{.sel}", "b{.sel}"};
+    static const char *const signed_ones[] = {"{-}a{.sel}", "{-}b{.sel}", "{-}c"};
     static const char *const addresses[] = {"[a]", "[b]"};
     static const struct {
         const char *letters, *word;
@@ -47,11 +49,15 @@ static const char *operand_word(char letter, unsigned *source) {
                  {"C", "{c}"},       {"n", "bytes"},    {"z", "limit"},
                  {"h", "policy"},    {"f", "function"}, {"T", "[a, {coordinates}]"},
                  {"Q", "[a]"},       {"L", "level"},    {"G", "{gradient}"},
-                 {"O", "{offsets}"}, {"F", "depth"}};
+                 {"O", "{offsets}"}, {"F", "depth"},    {"k", "d{.sel}"}};
     *source += letter == 'T' || letter == 'Q';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strchr(words[i].letters, letter))
             return words[i].word;
+    if (letter == 'j')
+        return selected[(*source)++ % 2];
+    if (letter == 'l' || letter == 'o')
+        return signed_ones[(*source)++ % 3];
     if (letter == 'm' || letter == 'M')
         return addresses[(*source)++ != 0];
     return sources[(*source)++ % 5];
@@ -107,6 +113,16 @@ static bool parse_index(ptx_loader *L, ptx_operand *o) {
     return ptx_expect(L, ']');
 }
 
+/* ".b0" behind a register. */
+static void take_selector(ptx_loader *L, ptx_operand *o) {
+    const ptx_token *t = &L->lex.token;
+    if (!L->selects || t->kind != PTX_K_DIRECTIVE)
+        return;
+    o->selector = t->at + 1;
+    o->selector_length = (uint8_t)(t->length > UINT8_MAX ? UINT8_MAX : t->length - 1);
+    ptx_lex_next(&L->lex);
+}
+
 /* A name: register, special register, variable (with an offset or an index), or a label to be found
  * later. */
 static bool parse_name(ptx_loader *L, ptx_operand *o) {
@@ -117,6 +133,7 @@ static bool parse_name(ptx_loader *L, ptx_operand *o) {
     o->reg = ptx_register_find(L, t.at, t.length);
     if (o->reg != PTX_NONE) {
         o->kind = PTX_O_REG;
+        take_selector(L, o);
         return true;
     }
     bool is_vector = false;
@@ -236,6 +253,13 @@ static bool parse_vector(ptx_loader *L, ptx_operand *o) {
     return ptx_expect(L, '}');
 }
 
+/* Whether a name follows the sign that is the current token. */
+static bool is_name_behind(const ptx_lexer *lex) {
+    ptx_lexer ahead = *lex;
+    ptx_lex_next(&ahead);
+    return ahead.token.kind == PTX_K_IDENT;
+}
+
 bool ptx_parse_operand(ptx_loader *L, ptx_operand *o) {
     *o = (ptx_operand){.reg = PTX_NONE, .at = L->lex.token.at};
     if (ptx_lex_is(&L->lex, '{'))
@@ -246,6 +270,10 @@ bool ptx_parse_operand(ptx_loader *L, ptx_operand *o) {
         o->negated = true;
         if (L->lex.token.kind != PTX_K_IDENT)
             return ptx_fail_expected(L, "a predicate after '!'");
+    }
+    if (L->selects && ptx_lex_is(&L->lex, '-') && is_name_behind(&L->lex)) {
+        o->minus = true;
+        ptx_lex_next(&L->lex);
     }
     if (L->lex.token.kind == PTX_K_IDENT)
         return parse_name(L, o);
@@ -336,6 +364,7 @@ static bool is_destination(char letter) {
     case 'p':
     case 'v':
     case 'X':
+    case 'k':
         return true;
     default:
         return false;
@@ -380,6 +409,7 @@ bool ptx_parse_instruction(ptx_loader *L) {
     ptx_lex_next(&L->lex);
     cold.name = k->name;
     insn.row = k->matches[0].row;
+    L->selects = ptx_shape_has(ptx_op_get(insn.row)->shape, PTX_SHAPE_VIDEO);
     if (insn.row == PTX_OP_CALL)
         return ptx_parse_call(L, &insn) && ptx_emit(L, &insn, &cold) != PTX_NONE;
     ptx_operand list[PTX_MAX_OPERANDS];

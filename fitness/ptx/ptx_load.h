@@ -141,6 +141,7 @@ typedef struct ptx_loader {
     ptx_symbol *ranges[32]; /* cache of ranges, by the last letter of their names */
     bool reads_workspace;   /* %envreg1 or %envreg2 */
     bool has_vectors;       /* some register is a vector */
+    bool selects;           /* the instruction being read may have selectors and signs */
     bool independent;       /* textures and samplers have variables of their own */
     bool digit_names;       /* some other name begins with % and ends in a digit */
     ptx_fixup *fixups;
@@ -278,6 +279,12 @@ uint32_t ptx_source(ptx_decoding *d, const ptx_operand *o, ptx_type t);
  * letter of their own in the pattern. */
 void ptx_texture_prepare(const ptx_match *m, ptx_insn *insn);
 bool ptx_put_texture(ptx_decoding *d, char letter, const ptx_operand *o);
+/* Video instructions (ptx_video.c): what the mnemonic determines, the selector of the destination,
+ * a source's selector or sign, and what the operands must agree in. */
+void ptx_video_prepare(const ptx_match *m, ptx_insn *insn);
+bool ptx_video_mask(ptx_decoding *d, const ptx_operand *o);
+bool ptx_video_source(ptx_decoding *d, char letter, const ptx_operand *o);
+bool ptx_video_finish(ptx_decoding *d, const ptx_operand *operands, unsigned count);
 /* Matrix instructions (ptx_tensor.c): the registers of one operand, by its letter in the pattern;
  * what is decoded before the operands (false with a message) and after them. */
 typedef struct ptx_fragment {

@@ -247,6 +247,21 @@ static void print_textures(ev_str *s) {
         "several corners of the filter, as at the end of a clamped texture, is read once.\n");
 }
 
+static void print_video(ev_str *s) {
+    ev_str_append(
+        s,
+        "\n## Video instructions\n\n"
+        "`.sel` behind `a` and `b` chooses a byte (`.b0` to `.b3`) or a half (`.h0`, `.h1`) of a "
+        "word; `.sel` behind `d` puts the result there into `c`. The intermediate result is a "
+        "signed number of 34 bits; `.sat` clamps it to the type and place of `d`, and `.add`, "
+        "`.min` and `.max` take `c` in. Without a sign in `.T`, `.min` and `.max` take a result "
+        "below 0 for a large one.\n\n"
+        "With 2 and 4, places of `a` and `b` are counted together, from the lowest part of `a` "
+        "(0) to the highest of `b` (3 or 7), as in `.h32` and `.b7654`; `.sel` behind `d` is a "
+        "mask such as `.h1` or `.b320`, and `c` has the other parts. `.add` adds the parts of "
+        "the mask to `c`.\n");
+}
+
 static void print_absent(ev_str *s) {
     title(s, "Not supported",
           "The loader refuses these, with line and column. `*` is any instruction.",
@@ -275,5 +290,6 @@ void vm_isa_print_markdown(ev_str *s) {
     print_registers(s);
     print_small_tables(s);
     print_textures(s);
+    print_video(s);
     print_absent(s);
 }

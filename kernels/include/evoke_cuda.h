@@ -187,6 +187,26 @@ EVOKE_FN void __threadfence_system(void) {
     }                                                                                              \
     EVOKE_FN float name(unsigned int mask, float value, int lane, int width = 32) {                \
         return __nvvm_shfl_sync_##builtin##_f32(mask, value, lane, ((32 - width) << 8) | clamp);   \
+    }                                                                                              \
+    EVOKE_FN unsigned long long name(unsigned int mask, unsigned long long value, int lane,        \
+                                     int width = 32) {                                             \
+        unsigned int low = name(mask, (unsigned int)value, lane, width);                           \
+        return (unsigned long long)name(mask, (unsigned int)(value >> 32), lane, width) << 32 |    \
+               low;                                                                                \
+    }                                                                                              \
+    EVOKE_FN long long name(unsigned int mask, long long value, int lane, int width = 32) {        \
+        return (long long)name(mask, (unsigned long long)value, lane, width);                      \
+    }                                                                                              \
+    EVOKE_FN unsigned long name(unsigned int mask, unsigned long value, int lane,                  \
+                                int width = 32) {                                                  \
+        return (unsigned long)name(mask, (unsigned long long)value, lane, width);                  \
+    }                                                                                              \
+    EVOKE_FN long name(unsigned int mask, long value, int lane, int width = 32) {                  \
+        return (long)name(mask, (unsigned long long)value, lane, width);                           \
+    }                                                                                              \
+    EVOKE_FN double name(unsigned int mask, double value, int lane, int width = 32) {              \
+        return __builtin_bit_cast(double, name(mask, __builtin_bit_cast(unsigned long long, value),\
+                                               lane, width));                                      \
     }
 EVOKE_SHUFFLE(__shfl_sync, idx, 0x1f)
 EVOKE_SHUFFLE(__shfl_down_sync, down, 0x1f)

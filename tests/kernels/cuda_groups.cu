@@ -51,6 +51,27 @@ extern "C" __global__ void map_fused(const float *x, float *y, int n) {
     y[i] = one == __high2float(__hfma2(two, two, minus)) ? one : -1.0f;
 }
 
+/* y = 2 x if shuffles of 64 bits and of halves give what the other lane has. */
+extern "C" __global__ void map_shuffled(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32, first = i - lane;
+    auto at = [&](int k) { return k < n ? x[k] : 0.0f; };
+    auto wide = [&](int k) { return at(k) * (1.0 + 1e-12); };
+    auto whole = [&](int k) { return (long long)(8 * at(k)) << 40 | k; };
+    const unsigned all = 0xffffffffu;
+    bool ok = __shfl_xor_sync(all, wide(i), 1) == wide(i ^ 1);
+    ok &= __shfl_down_sync(all, whole(i), 3, 16) == whole(lane % 16 < 13 ? i + 3 : i);
+    ok &= __shfl_sync(all, (unsigned long long)whole(i), 5) == (unsigned long long)whole(first + 5);
+    ok &= __shfl_sync(all, (size_t)whole(i), 6) == (size_t)whole(first + 6);
+    ok &= __shfl_sync(all, -(long)whole(i), 7) == -(long)whole(first + 7);
+    half2 two = __shfl_up_sync(all, __floats2half2_rn(at(i), at(i) + 0.25f), 2);
+    half one = __shfl_xor_sync(all, __float2half(at(i)), 16);
+    int from = lane < 2 ? i : i - 2;
+    ok &= __low2float(two) == at(from) && __high2float(two) == at(from) + 0.25f;
+    ok &= __half2float(one) == at(i ^ 16);
+    if (i < n)
+        y[i] = ok ? 2 * x[i] : -1.0f;
+}
+
 /* y = 2 x, each element loaded and stored with each cache policy and in each size. */
 extern "C" __global__ void map_cached(const float *x, float *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, quad = i / 4 * 4;

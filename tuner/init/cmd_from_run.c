@@ -175,9 +175,7 @@ static void tell(cmd_context *c, const init_files *f, const draft *d, const draf
                       "error is %.2g\n",
                       dt->error);
     ev_str_printf(c->out, "Look at:\n%s", ev_str_text(&d->notes));
-    ev_str_printf(c->out,
-                  "Next:\n  evoke check %s/task.json\n  evoke tune %s/task.json --effort quick\n",
-                  f->folder, f->folder);
+    init_files_tell_next(c, f);
     c->exit_code = d->trap[0] != '\0' || dt->differs[0] != '\0';
 }
 

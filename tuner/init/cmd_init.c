@@ -51,9 +51,7 @@ static void tell(cmd_context *c, const init_files *f, const draft *d) {
                       "The task is a draft: the kernel does not run on what was guessed:\n  %s\n",
                       d->trap);
     ev_str_printf(c->out, "Look at:\n%s", ev_str_text(&d->notes));
-    ev_str_printf(c->out,
-                  "Next:\n  evoke check %s/task.json\n  evoke tune %s/task.json --effort quick\n",
-                  f->folder, f->folder);
+    init_files_tell_next(c, f);
 }
 
 static ev_status probe(const init_files *f, draft *d, ev_error *err) {

@@ -77,7 +77,7 @@ static cuda_range value_before(const draft *d, const char *name, size_t token) {
         if (cuda_token_is(t, i + 1, "=")) {
             size_t end = i + 2;
             while (end < t->token_count && !cuda_token_is(t, end, ";") &&
-                   !cuda_token_is(t, end, ","))
+                   !cuda_token_is(t, end, ",") && !cuda_token_is(t, end, "}")) /* of an enum */
                 end = t->tokens[end].match != 0 ? t->tokens[end].match + 1 : end + 1;
             found = (cuda_range){i + 2, end};
         } else if (is_declared && opens && t->tokens[i + 1].match != 0) {
@@ -270,6 +270,18 @@ static bool contains_div(const char *name) {
     return false;
 }
 
+/* A call that gives its number another type: __float2half(1.5f). */
+static bool is_conversion(const char *name) {
+    static const char *const names[] = {
+        "__float2half", "__float2half_rn", "__float2bfloat16", "__float2bfloat16_rn",
+        "half",         "__half",          "__nv_bfloat16"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* ceil(a / b), min(a, b), div_up(a, b) with its brackets at `open`. */
 static bool translate_call(draft *d, const cuda_text *t, const char *name, size_t open, int depth,
                            ev_str *out) {
@@ -282,6 +294,8 @@ static bool translate_call(draft *d, const cuda_text *t, const char *name, size_
         ev_str_printf(out, "%zu", ev_type_bytes(type) * lanes);
         return true;
     }
+    if (d->reading == DRAFT_VALUE && count == 1 && is_conversion(name))
+        return translate(d, t, inside, depth + 1, out);
     bool is_least = strcmp(name, "min") == 0 || strcmp(name, "max") == 0;
     if (strcmp(name, "ceil") == 0 || strcmp(name, "ceilf") == 0) {
         size_t slash = inside.first;

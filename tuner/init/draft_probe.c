@@ -289,6 +289,9 @@ static bool lengthen(probe *p, size_t index, uint64_t address) {
     const draft_argument *a = &p->d->arguments[index];
     uint64_t element = ev_type_bytes(a->type) * a->lanes;
     int64_t need = (int64_t)((address - p->addresses[index]) / element) + 1;
+    int64_t count = value_of(p, p->candidates[p->chosen[index]]);
+    if (need <= count) /* an access of several elements that begins inside, as of a half2 */
+        need = count + 1;
     if (need <= p->need[p->round][index])
         return false;
     p->need[p->round][index] = need;

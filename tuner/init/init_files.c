@@ -122,6 +122,16 @@ ev_status init_files_close(const init_files *f, ev_status status, ev_error *err)
     return status;
 }
 
+void init_files_tell_next(const cmd_context *c, const init_files *f) {
+    const char *toolkit = cli_text(c->args, CLI_OPT_CUDA_PATH);
+    const char *option = toolkit != NULL ? " --cuda-path " : "";
+    toolkit = toolkit != NULL ? toolkit : "";
+    ev_str_printf(c->out,
+                  "Next:\n  evoke check %s/task.json%s%s\n"
+                  "  evoke tune %s/task.json --effort quick%s%s\n",
+                  f->folder, option, toolkit, f->folder, option, toolkit);
+}
+
 void init_files_free(init_files *f) {
     free(f->folder);
     free(f->made);

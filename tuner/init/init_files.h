@@ -25,6 +25,8 @@ ev_status init_files_task(const init_files *f, const draft *d, const char *cases
                           ev_error *err) EV_CHECKED;
 /* Gives `made` its name, or after a failure removes it. Returns the status. */
 ev_status init_files_close(const init_files *f, ev_status status, ev_error *err) EV_CHECKED;
+/* Prints the commands that a user runs next. */
+void init_files_tell_next(const cmd_context *c, const init_files *f);
 void init_files_free(init_files *f);
 
 /* evoke init --from-run */

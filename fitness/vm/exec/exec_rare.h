@@ -1,5 +1,5 @@
 /* Instructions that few kernels have, a lane at a time: comparisons of half formats to half
- * formats, floats of 8 bits, packed integers, arithmetic on the bytes or halves of a word. */
+ * formats, floats of 8 bits, packed integers. */
 
 static inline double rare_half(const ptx_insn *ip, uint32_t bits, bool brain) {
     bool subnormal = !brain && (bits & 0x7c00) == 0;
@@ -163,57 +163,6 @@ HANDLER(PACKSAT) {
         uint32_t b = (uint32_t)rare_clamp((int32_t)pb[i], bits, is_signed) & keep;
         uint32_t c = ip->c == PTX_NONE ? 0 : CSLOT(uint32_t, ip->c)[i] << (2 * bits & 31);
         out[i] = c | a << bits | b;
-    }
-    FINISH(u32);
-}
-
-/* ---- parts of a word (PTX ISA, SIMD Video Instructions) */
-
-static int64_t rare_part(uint32_t word, unsigned k, unsigned bits, bool is_signed) {
-    uint32_t part = word >> (k * bits) & (uint32_t)low_mask(bits);
-    bool minus = is_signed && part >> (bits - 1);
-    return minus ? (int64_t)part - (INT64_C(1) << bits) : (int64_t)part;
-}
-
-static int64_t rare_combined(unsigned row, int64_t a, int64_t b) {
-    switch (row) {
-    case PTX_OP_VADD2:
-    case PTX_OP_VADD4:
-        return a + b;
-    case PTX_OP_VSUB2:
-    case PTX_OP_VSUB4:
-        return a - b;
-    case PTX_OP_VAVRG2:
-    case PTX_OP_VAVRG4:
-        return (a + b + (a + b >= 0)) >> 1;
-    case PTX_OP_VABSDIFF2:
-    case PTX_OP_VABSDIFF4:
-        return a < b ? b - a : a - b;
-    case PTX_OP_VMIN2:
-    case PTX_OP_VMIN4:
-        return a < b ? a : b;
-    default:
-        return a > b ? a : b;
-    }
-}
-
-/* With .add, the sum of the parts and c. */
-HANDLER(PARTS) {
-    const uint32_t *pa = CSLOT(uint32_t, ip->a), *pb = CSLOT(uint32_t, ip->b);
-    const uint32_t *pc = CSLOT(uint32_t, ip->c);
-    unsigned bits = ip->bytes * 8u; /* of a part */
-    bool to_signed = ip->t == PTX_T_s32, sums = ip->rnd != PTX_M_NONE;
-    uint32_t *out = OUT(uint32_t);
-    for (unsigned i = 0; i < 32; i++) {
-        uint32_t word = 0, sum = pc[i];
-        for (unsigned k = 0; k < 32 / bits; k++) {
-            int64_t v = rare_combined(ip->row, rare_part(pa[i], k, bits, ip->u == PTX_T_s32),
-                                      rare_part(pb[i], k, bits, ip->op == PTX_M_PARTS_S32));
-            v = ip->sat ? rare_clamp(v, bits, to_signed) : v;
-            sum += (uint32_t)v;
-            word |= ((uint32_t)v & (uint32_t)low_mask(bits)) << (k * bits);
-        }
-        out[i] = sums ? sum : word;
     }
     FINISH(u32);
 }

@@ -49,6 +49,8 @@ static const ptx_insn *division_by_zero(vm_warp *w, const ptx_insn *ip, unsigned
 
 #include "fitness/vm/exec/exec_rare.h"
 
+#include "fitness/vm/exec/exec_video.h"
+
 #include "fitness/vm/exec/exec_control.h"
 
 #include "fitness/vm/exec/exec_tensor.h"

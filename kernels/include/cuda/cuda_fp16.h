@@ -85,6 +85,23 @@ EVOKE_HALF float __high2float(half2 x) {
 
 /* ---- arithmetic ---- */
 
+/* ---- warp functions ---- */
+
+#define EVOKE_HALF_SHUFFLE(name)                                                                   \
+    EVOKE_HALF half name(unsigned int mask, half value, int lane, int width = 32) {                \
+        unsigned int bits = __half_as_ushort(value);                                               \
+        return __ushort_as_half((unsigned short)name(mask, bits, lane, width));                    \
+    }                                                                                              \
+    EVOKE_HALF half2 name(unsigned int mask, half2 value, int lane, int width = 32) {              \
+        unsigned int bits = __builtin_bit_cast(unsigned int, value);                               \
+        return __builtin_bit_cast(half2, name(mask, bits, lane, width));                           \
+    }
+EVOKE_HALF_SHUFFLE(__shfl_sync)
+EVOKE_HALF_SHUFFLE(__shfl_down_sync)
+EVOKE_HALF_SHUFFLE(__shfl_xor_sync)
+EVOKE_HALF_SHUFFLE(__shfl_up_sync)
+#undef EVOKE_HALF_SHUFFLE
+
 #define EVOKE_HALF_BINARY(name, op)                                                                \
     EVOKE_HALF half operator op(half a, half b) {                                                  \
         return half((_Float16)(a.value op b.value));                                               \

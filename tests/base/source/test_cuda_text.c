@@ -109,7 +109,7 @@ static char *device_part(const char *text, const char *macro, bool *changed) {
     ev_error err;
     ev_str out = EV_STR_EMPTY;
     cuda_text *t = read_text(text);
-    OK(cuda_device_part(t, &macro, macro != NULL, &out, changed, &err));
+    OK(cuda_device_part(t, &macro, macro != NULL, false, &out, changed, &err));
     cuda_text_free(t);
     return ev_str_take(&out);
 }

@@ -251,6 +251,39 @@ static void test_ulp(void **state) {
     }
 }
 
+/* An output with limits of its own is held to these, and the others to the check's. */
+static void test_own_limits(void **state) {
+    (void)state;
+    static const struct {
+        double limit, most, own_l2, own_abs; /* of the check, then of the second output */
+        bool passes;
+    } rows[] = {
+        {1e-2, 0, 1e-2, 0, true},      {1e-2, 0, 1e-4, 0, false}, {1e-2, 0, 1, 0.01, true},
+        {1e-2, 0, 1, 0.001, false},    {1e-2, 0.001, 1, 0, true}, {1e-4, 0, 1, 0, true},
+        {1e-2, 0.001, 1e-4, 0, false},
+    };
+    const float first[] = {1, 2}, second[] = {1.002f, 2};
+    const double want[] = {1, 2};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const accuracy_limits limits = {.relative_l2 = rows[i].limit, .max_abs = rows[i].most};
+        accuracy_part part = {.type = EV_F32, .got = first, .want = want, .count = 2};
+        accuracy_check check;
+        accuracy_begin(&check, &limits);
+        accuracy_begin_output(&check, EV_F32);
+        accuracy_add(&check, &part);
+        accuracy_end_output(&check);
+        accuracy_begin_output(&check, EV_F32);
+        accuracy_own(&check, rows[i].own_l2, rows[i].own_abs);
+        part.got = second;
+        accuracy_add(&check, &part);
+        accuracy_end_output(&check);
+        accuracy a = accuracy_end(&check);
+        if ((a.normalised <= 1) != rows[i].passes)
+            fail_msg("row %zu: %g", i, a.normalised);
+        assert_true(fabs(a.max_abs - 0.002) < 1e-6);
+    }
+}
+
 static void check_words(const accuracy *a, const accuracy_limits *limits, const char *words) {
     ev_str text = EV_STR_EMPTY;
     accuracy_explain(a, limits, &text);
@@ -272,7 +305,7 @@ static void test_explain(void **state) {
     check_words(&(accuracy){.over_l2 = 0.2, .allowed_l2 = 0.1}, &limits,
                 "relative L2 error 0.2 is over the tolerance 0.1");
     check_words(&(accuracy){.scaled_max = 4}, &limits, "scaled");
-    check_words(&(accuracy){.max_abs = 4}, &limits, "largest error 4");
+    check_words(&(accuracy){.over_abs = 4, .allowed_abs = 3}, &limits, "largest error 4");
     check_words(&(accuracy){.relative_l2 = 0.05}, &limits, "baseline");
 }
 
@@ -284,7 +317,8 @@ int main(void) {
         cmocka_unit_test(test_wide_numbers),  cmocka_unit_test(test_scaled),
         cmocka_unit_test(test_conditioned),   cmocka_unit_test(test_baseline_factor),
         cmocka_unit_test(test_outputs_apart), cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_ulp),           cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_ulp),           cmocka_unit_test(test_own_limits),
+        cmocka_unit_test(test_explain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

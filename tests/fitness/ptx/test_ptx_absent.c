@@ -83,17 +83,6 @@ static const sample samples[] = {
     {"*.f32x2", "~fma.rn.f32x2 %d0, %d1, %d2, %d3;"},
     {"*.rs", "~cvt.rs.f16x2.f32 %r0, %r1, %r2, %r3;"},
     {"*.oob", "~fma.rn.oob.f16x2 %r0, %r1, %r2, %r3;"},
-    {"vadd", "~vadd.s32.s32.s32 %r0, %r1.b0, %r2.h1;"},
-    {"vsub", "~vsub.s32.s32.s32 %r0, %r1, %r2;"},
-    {"vabsdiff", "~vabsdiff.s32.s32.s32 %r0, %r1, %r2;"},
-    {"vmin", "~vmin.s32.s32.s32 %r0, %r1, %r2;"},
-    {"vmax", "~vmax.s32.s32.s32 %r0, %r1, %r2;"},
-    {"vshl", "~vshl.u32.u32.u32.clamp %r0, %r1, %r2;"},
-    {"vshr", "~vshr.u32.u32.u32.wrap %r0, %r1, %r2;"},
-    {"vmad", "~vmad.s32.s32.u32.sat %r0, %r1, %r2, %r3;"},
-    {"vset", "~vset.s32.u32.lt %r0, %r1, %r2;"},
-    {"vset2", "~vset2.s32.u32.lt %r0, %r1, %r2, %r3;"},
-    {"vset4", "~vset4.u32.u32.ne %r0, %r1, %r2, %r3;"},
 };
 
 enum { SAMPLES = sizeof samples / sizeof *samples };

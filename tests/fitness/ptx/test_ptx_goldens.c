@@ -279,6 +279,7 @@ static void check_file(void **state, const char *name) {
     M(warp)                                                                                        \
     M(async)                                                                                       \
     M(rare)                                                                                        \
+    M(video)                                                                                       \
     M(control)
 
 #define FAMILY_TEST(name)                                                                          \
@@ -380,9 +381,9 @@ static void compare_warning(void *context, golden_plan *p, bool is_sound) {
 
 static void test_assembler_warning(void **state) {
     session *s = *state;
-    static const char *const paths[] = {"tests/fitness/ptx/goldens_compare.txt",
-                                        "tests/fitness/ptx/goldens_function.txt",
-                                        "tests/fitness/ptx/goldens_rare.txt"};
+    static const char *const paths[] = {
+        "tests/fitness/ptx/goldens_compare.txt", "tests/fitness/ptx/goldens_function.txt",
+        "tests/fitness/ptx/goldens_rare.txt", "tests/fitness/ptx/goldens_video.txt"};
     warned n = {0};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         golden_file file;

@@ -129,6 +129,8 @@ static const sample samples[] = {
     {"setp.lt.b16 %p0, %h1, %h2", "T:B !.eq !.ne"},
     {"slct.ftz.u16.s32 %h0, %h1, %h2, %r3", "<ftz> U:S"},
     {"lop3.xor.b32 %r0|%p1, %r1, %r2, %r3, 1, %p2", ".xor"},
+    {"vset.u32.u32.ltu %r0, %r1, %r2", "<cmp> !.eq !.ne !.lt !.le !.gt !.ge"},
+    {"vadd2.u32.u32.u32.sat.add %r0, %r1, %r2, %r3", "<sat> <sums>"},
     {"cvt.rni.rn.u8.u8 %h0, %h1", "<irnd> <rnd>"},
     {"cvt.rna.u8.u8 %h0, %h1", ".rna !.tf32"},
     {"cvt.rn.u8.u8 %h0, %h1", "<rnd> T:US"},

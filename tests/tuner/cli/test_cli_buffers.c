@@ -289,8 +289,64 @@ static void mistakes_are_named(void **state) {
         {"\"shape\": {\"n\": 300}",
          "\"shape\": {\"n\": 300}, \"data\": {\"b.q\": {\"generator\": \"ones\"}}",
          "\"b.q\" is no input of the task"},
+        {"\"type\": \"u8\"", "\"type\": \"u8\", \"tolerance\": {\"relative_l2\": 1}",
+         "a field of whole numbers has \"max_abs\" alone"},
+        {"\"type\": \"f16\"", "\"type\": \"f16\", \"tolerance\": {\"max_abs\": 1}",
+         "a field of floats needs \"relative_l2\""},
+        {"\"type\": \"u8\"", "\"type\": \"u8\", \"tolerance\": {\"max_abs\": -1}",
+         "a bound is negative"},
+        {"\"type\": \"u8\"", "\"type\": \"u8\", \"tolerance\": {\"most\": 1}",
+         "unknown key 'most'"},
     };
     cli_expect_mistakes("step.json", rows, sizeof rows / sizeof rows[0]);
+}
+
+/* Checks a start that does `fault` to body 12, with tolerances of the task, of pos and of k. */
+static ev_proc_result check_tolerances(const char *fault, const char *task, const char *pos,
+                                       const char *k) {
+    cli_copy_changed("wrong.cu", "step.cu", "WRONG += 1", fault);
+    cli_copy_changed("step.json", "own0.json", "{\"relative_l2\": 1e-6}", task);
+    cli_copy_changed("own0.json", "own1.json", "\"type\": \"f32x4\"", pos);
+    cli_copy_changed("own1.json", "own2.json", "\"type\": \"u8\"", k);
+    cli_copy_changed("own2.json", "own.json", "\"entry\": \"junk\"", "\"entry\": \"twelfth\"");
+    return CLI_RUN("check", cli_path("own.json"));
+}
+
+/* What a field's own tolerance finds and the task's does not, and what it lets pass. */
+static void a_field_has_a_tolerance_of_its_own(void **state) {
+    (void)state;
+    static const char loose[] = "{\"relative_l2\": 1e-2}", tight[] = "{\"relative_l2\": 1e-6}";
+    static const char pos[] = "\"type\": \"f32x4\"", k[] = "\"type\": \"u8\"";
+    static const char slightly[] = "pos.y *= 1.001f", by_one[] = "k += 1", by_two[] = "k += 2";
+    static const struct {
+        const char *fault, *task, *pos, *k, *words; /* NULL: it passes */
+    } rows[] = {
+        {slightly, loose, pos, k, NULL},
+        {slightly, loose, "\"type\": \"f32x4\", \"tolerance\": {\"relative_l2\": 1e-6}", k,
+         "is over the tolerance 1e-06; b[12].pos.y: expected "},
+        {slightly, tight, pos, k, "is over the tolerance 1e-06; b[12].pos.y: expected "},
+        {slightly, tight, "\"type\": \"f32x4\", \"tolerance\": {\"relative_l2\": 1e-2}", k, NULL},
+        {slightly, loose,
+         "\"type\": \"f32x4\", \"tolerance\": {\"relative_l2\": 1e-2, \"max_abs\": 1e-7}", k,
+         "largest error "},
+        {by_one, loose, pos, k, "whole numbers that differ from the answer"},
+        {by_one, loose, pos, "\"type\": \"u8\", \"tolerance\": {\"max_abs\": 1}", NULL},
+        {by_two, loose, pos, "\"type\": \"u8\", \"tolerance\": {\"max_abs\": 1}",
+         "largest error 2 is over the tolerance 1; b[12].k: expected "},
+        {by_one, "{\"relative_l2\": 0.1, \"max_abs\": 3}", pos, k, NULL},
+        {by_one, "{\"relative_l2\": 0.1, \"max_abs\": 3}", pos,
+         "\"type\": \"u8\", \"tolerance\": {}", "largest error 1 is over the tolerance 0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *words = rows[i].words;
+        ev_proc_result r = check_tolerances(rows[i].fault, rows[i].task, rows[i].pos, rows[i].k);
+        if (r.exit_code != (words != NULL))
+            fail_msg("row %zu: %s%s", i, ev_str_text(&r.out), ev_str_text(&r.err));
+        if (words != NULL && strstr(ev_str_text(&r.out), words) == NULL)
+            fail_msg("row %zu: no '%s' in: %s", i, words, ev_str_text(&r.out));
+        ev_proc_result_free(&r);
+    }
+    cli_copy_changed("wrong.cu", "step.cu", "WRONG", "pos.y");
 }
 
 /* A variant's bundle takes the buffer as one of bytes, and its check knows the fields. */
@@ -313,6 +369,7 @@ int main(void) {
         cmocka_unit_test(constant_fields_are_warned_of),
         cmocka_unit_test(packed_structs_and_outputs),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(a_field_has_a_tolerance_of_its_own),
         cmocka_unit_test(a_bundle_has_the_buffer),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);

@@ -92,6 +92,25 @@ static void plain_files_become_tasks_that_check(void **state) {
     become_tasks_that_check(rows, sizeof rows / sizeof rows[0], "plain");
 }
 
+/* Accesses wider than an element, an enumerator in the launch, shuffles of 64 bits. */
+static void halves_enumerators_and_doubles(void **state) {
+    (void)state;
+    static const init_row rows[] = {
+        {"haxpy.cu",
+         NULL,
+         {"\"name\": \"x\", \"kind\": \"in\", \"type\": \"f16\", \"count\": \"n\"",
+          "\"entry\": \"haxpy<4>\"", "\"type\": \"f16\", \"value\": 1.5"}},
+        {"rowbins.cu",
+         NULL,
+         {"\"shared\": \"(64 * 4)\"", "\"shape\": {\"width\": 1000, \"height\": 600}",
+          "\"count\": \"height\""}},
+        {"warprows.cu",
+         NULL,
+         {"\"type\": \"f64\"", "\"entry\": \"rows::norms<double>\"", "\"count\": \"count\""}},
+    };
+    become_tasks_that_check(rows, sizeof rows / sizeof rows[0], "wide");
+}
+
 /* The numbers of the source's launch are the values of the cases. */
 static void the_launch_says_the_values(void **state) {
     (void)state;
@@ -304,6 +323,7 @@ static void a_kernel_that_traps_is_a_draft(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_files_become_tasks_that_check),
+        cmocka_unit_test(halves_enumerators_and_doubles),
         cmocka_unit_test(the_launch_says_the_values),
         cmocka_unit_test(a_template_becomes_the_entry),
         cmocka_unit_test(structs_are_laid_out),
