@@ -104,6 +104,19 @@ static void all_cases_pass(void **state) {
     }
 }
 
+/* The baseline may be the oracle of its launches, and a buffer may be read and written. */
+static void a_baseline_answers(void **state) {
+    (void)state;
+    cli_copy_changed("scan.json", "own.json", "\"oracle.c\"", "\"baseline\"");
+    cli_copy_changed("own.json", "own.json",
+                     "\"kind\": \"out\", \"type\": \"f32\", \"count\": \"n\"",
+                     "\"kind\": \"inout\", \"type\": \"f32\", \"count\": \"n\", \"data\": "
+                     "{\"generator\": \"uniform\"}");
+    ev_proc_result r = CLI_RUN("check", cli_path("own.json"), "--split", "all");
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+}
+
 /* Each launch costs its own overhead, and the times of all launches add up. */
 static void times_are_sums(void **state) {
     (void)state;
@@ -271,6 +284,7 @@ static void refusals_say_the_cure(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_cases_pass),
+        cmocka_unit_test(a_baseline_answers),
         cmocka_unit_test(times_are_sums),
         cmocka_unit_test(faults_are_found),
         cmocka_unit_test(faults_at_full_shape_are_found),
