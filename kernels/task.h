@@ -308,7 +308,7 @@ uint64_t task_bits_of_main(const task *t, const task_start *start, uint64_t para
 /* EV_BAD if a start has steps, which `what` says to be unknown; the message ends in `cure`. */
 ev_status task_refuse_steps(const task *t, const char *what, const char *cure,
                             ev_error *err) EV_CHECKED;
-/* The fewest launches that a start has at a case. */
+/* The fewest launches that a start has at a case, of those that can be launched there. */
 ev_status task_launches_least(const task *t, const task_case *c, size_t *out,
                               ev_error *err) EV_CHECKED;
 

@@ -388,11 +388,18 @@ ev_status task_launches_least(const task *t, const task_case *c, size_t *out, ev
     *out = SIZE_MAX;
     for (size_t i = 0; i < t->start_count; i++) {
         const task_start *start = &t->starts[i];
-        task_steps steps;
-        EV_TRY(task_steps_of(t, start, start->plan, NULL, 0, c, &steps, err));
-        *out = steps.count < *out ? steps.count : *out;
+        task_steps steps = {.count = 1};
+        ev_error why = {.status = EV_OK};
+        ev_status status = EV_OK;
+        if (task_start_has_steps(start))
+            status = task_steps_of(t, start, start->plan, NULL, 0, c, &steps, &why);
+        if (status == EV_INFRA)
+            return ev_fail(err, EV_INFRA, "%s", why.text);
+        if (status == EV_OK && steps.count < *out)
+            *out = steps.count;
         task_steps_free(&steps);
     }
+    *out = *out == SIZE_MAX ? 1 : *out;
     return EV_OK;
 }
 

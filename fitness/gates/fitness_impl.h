@@ -419,8 +419,9 @@ typedef struct fit_run_options {
     bool other_blocks;     /* runs OTHER_BLOCKS other blocks; their count of written elements is not
                               compared with the baseline's */
     uint32_t draw;         /* number of the sample of that share: another number, other blocks */
-    bool covers; /* does not compare the count of written elements (cover.c does), and after a run
-                    of all blocks also compares elements that were not written */
+    bool covers;   /* does not compare the count of written elements (cover.c does), and after a run
+                      of all blocks also compares elements that were not written */
+    bool compares; /* of a plan with steps: each launch's outputs are compared at once */
     bool is_baseline; /* this run is the baseline's, which other runs are compared with */
     bool one_block;   /* runs the middle block only, and does not compare the count of written
                          elements: for fast code, whose times are compared only with times of fast

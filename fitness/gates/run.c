@@ -462,7 +462,9 @@ static ev_status run_and_compare(fitness *f, fit_case *c, const fit_trial *trial
                                  ev_error *err) {
     memset(out, 0, sizeof *out);
     double begin = fit_clock(f), oracle = f->cost.oracle;
-    EV_TRY(fit_run_case(f, c, trial, options, &out->run, err));
+    fit_run_options own = *options;
+    own.compares = true;
+    EV_TRY(fit_run_case(f, c, trial, &own, &out->run, err));
     out->ran = out->run.outcome.ok;
     ev_status status = EV_OK;
     if (out->ran)

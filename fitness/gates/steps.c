@@ -563,14 +563,14 @@ static ev_status run_sampled(walk *w, const fit_snapshot *s, const fit_run_optio
         add_run(&sum, one);
         add_wanted(&sum, s, i, one->share);
         profile_add(&profile, one->timing.ns, options);
-        if (one->outcome.ok)
+        if (one->outcome.ok && options->compares)
             status = fit_compare_more(w->f, w->c, s->writer, i, &check, &out->written, NULL, err);
     }
     end_tally(&sum);
     profile_end(&profile, out->timing.ns, options);
     profile_free(&profile);
     out->accuracy = accuracy_end(&check);
-    out->is_compared = true;
+    out->is_compared = options->compares;
     return status;
 }
 

@@ -71,7 +71,9 @@ static int setup(void **state) {
     if (failed == 0) {
         take("examples/scan/scan.cu", "scan.cu");
         take("examples/scan/oracle.c", "oracle.c");
-        take("examples/scan/task.json", "scan.json");
+        take("examples/scan/task.json", "whole.json");
+        cli_copy_changed("whole.json", "scan.json", "1000000", "150000");
+        cli_copy_changed("scan.json", "scan.json", "3000000", "200000");
         cli_write("rounds.cu", rounds_source);
         cli_write("rounds.json", rounds_task);
     }
@@ -93,13 +95,26 @@ static double ns_of(json_t *json, const char *name) {
 }
 
 static void all_cases_pass(void **state) {
-    static const char *const names[] = {"scan.json", "rounds.json"};
+    static const char *const names[] = {"whole.json", "rounds.json"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         ev_proc_result r = CLI_RUN("check", cli_path(names[i]), "--split", "all");
         cli_expect(&r, 0);
         ev_proc_result_free(&r);
     }
+}
+
+/* The baseline may be the oracle of its launches, and a buffer may be read and written. */
+static void a_baseline_answers(void **state) {
+    (void)state;
+    cli_copy_changed("scan.json", "own.json", "\"oracle.c\"", "\"baseline\"");
+    cli_copy_changed("own.json", "own.json",
+                     "\"kind\": \"out\", \"type\": \"f32\", \"count\": \"n\"",
+                     "\"kind\": \"inout\", \"type\": \"f32\", \"count\": \"n\", \"data\": "
+                     "{\"generator\": \"uniform\"}");
+    ev_proc_result r = CLI_RUN("check", cli_path("own.json"), "--split", "all");
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
 }
 
 /* Each launch costs its own overhead, and the times of all launches add up. */
@@ -239,7 +254,7 @@ static void mistakes_are_named(void **state) {
 /* The search chooses the block of all launches at once, and its winner passes gate 6. */
 static void a_search_tunes_all_launches(void **state) {
     (void)state;
-    ev_proc_result r = CLI_RUN("tune", cli_path("scan.json"), "--evaluations", "24", "--seed", "1",
+    ev_proc_result r = CLI_RUN("tune", cli_path("whole.json"), "--evaluations", "24", "--seed", "1",
                                "--records", cli_path("s.sqlite"), "--json");
     json_t *json = cli_json(r, 0);
     json_t *row = json_array_get(json_object_get(json, "rows"), 0);
@@ -269,6 +284,7 @@ static void refusals_say_the_cure(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_cases_pass),
+        cmocka_unit_test(a_baseline_answers),
         cmocka_unit_test(times_are_sums),
         cmocka_unit_test(faults_are_found),
         cmocka_unit_test(faults_at_full_shape_are_found),
