@@ -205,8 +205,8 @@ EVOKE_FN void __threadfence_system(void) {
         return (long)name(mask, (unsigned long long)value, lane, width);                           \
     }                                                                                              \
     EVOKE_FN double name(unsigned int mask, double value, int lane, int width = 32) {              \
-        return __builtin_bit_cast(double, name(mask, __builtin_bit_cast(unsigned long long, value),\
-                                               lane, width));                                      \
+        return __builtin_bit_cast(                                                                 \
+            double, name(mask, __builtin_bit_cast(unsigned long long, value), lane, width));       \
     }
 EVOKE_SHUFFLE(__shfl_sync, idx, 0x1f)
 EVOKE_SHUFFLE(__shfl_down_sync, down, 0x1f)
