@@ -16,6 +16,7 @@
 #include "base/str.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -484,13 +485,23 @@ static ev_status snapshot_of(walk *w, fit_snapshot **out, fit_run *run, ev_error
 
 /* ---- a sample of blocks ---- */
 
-/* Adds how many output elements the start writes in the blocks of this launch, of the outputs that
- * are compared after it. */
-static void add_wanted(tally *sum, const fit_snapshot *s, size_t index, double share) {
+/* Adds how many output elements the start writes in the blocks of a launch that ran, of the outputs
+ * that are compared after it. The paths of an uneven grid know it of all outputs together. Of an
+ * even one it is an estimate, in which the first and the last block write none. */
+static void add_wanted(tally *sum, const fit_snapshot *s, size_t index, const fit_run *one) {
+    double all = 0, compared = 0;
     for (size_t i = 0; i < s->outputs; i++) {
-        if (s->writer[i] == index)
-            sum->wanted += (double)s->counts[index * s->outputs + i] * share;
+        double count = (double)s->counts[index * s->outputs + i];
+        all += count;
+        compared += s->writer[i] == index ? count : 0;
     }
+    const uint32_t *grid = one->launch.grid;
+    double blocks = (double)grid[0] * grid[1] * grid[2];
+    double inner = one->share < 1 ? fmax(0, one->share * blocks - 2) : blocks;
+    double ran = all * inner / blocks;
+    if (one->wanted > 0)
+        ran = (double)one->wanted;
+    sum->wanted += all > 0 ? ran * compared / all : 0;
 }
 
 /* The profile of one launch. The kernels of a plan come from one text, so a pc is of one kernel. */
@@ -561,7 +572,7 @@ static ev_status run_sampled(walk *w, const fit_snapshot *s, const fit_run_optio
         if (status != EV_OK)
             break;
         add_run(&sum, one);
-        add_wanted(&sum, s, i, one->share);
+        add_wanted(&sum, s, i, one);
         profile_add(&profile, one->timing.ns, options);
         if (one->outcome.ok && options->compares)
             status = fit_compare_more(w->f, w->c, s->writer, i, &check, &out->written, NULL, err);
