@@ -100,8 +100,10 @@ HANDLER(VMAD) {
         v += (is_signed ? (int64_t)(int32_t)c : (int64_t)c) + (ip->v[3] != 0);
         v >>= scale;
         __int128 least = is_signed ? INT32_MIN : 0, most = is_signed ? INT32_MAX : UINT32_MAX;
-        if (ip->sat)
-            v = v < least ? least : v > most ? most : v;
+        if (ip->sat && v < least)
+            v = least;
+        else if (ip->sat && v > most)
+            v = most;
         out[i] = (uint32_t)v;
     }
     FINISH(u32);
