@@ -12,7 +12,7 @@ static __device__ float scan_block(float v) {
     s[threadIdx.x] = v;
     __syncthreads();
     for (int d = 1; d < BLOCK; d *= 2) {
-        float before = threadIdx.x >= d ? s[threadIdx.x - d] : 0;
+        float before = (int)threadIdx.x >= d ? s[threadIdx.x - d] : 0;
         __syncthreads();
         s[threadIdx.x] += before;
         __syncthreads();
