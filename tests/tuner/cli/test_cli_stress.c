@@ -317,8 +317,8 @@ static void shipped_starts_stand_it(void **state) {
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         json_t *json = cli_json(CLI_RUN("check", kernels[i], "--stress", "4", "--json"), 0);
         const json_t *all = json_object_get(json, "stresses");
-        assert_int_equal(json_array_size(all), 2);
-        for (size_t k = 0; k < 2; k++)
+        assert_true(json_array_size(all) >= 2); /* one a start */
+        for (size_t k = 0; k < json_array_size(all); k++)
             assert_string_equal(ev_json_text(json_array_get(all, k), "verdict", ""), "pass");
         json_decref(json);
     }
