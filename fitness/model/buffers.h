@@ -50,9 +50,9 @@ static inline void model_buffers_number(model_buffers *b) {
     }
 }
 
-/* The number of a line (address / 128). It is the same wherever the device has placed the buffers:
- * a case that is made anew lies elsewhere, and a modelled time must not tell. A line of no buffer
- * keeps its own number. */
+/* The number of a line (address / 128). The number is the same wherever the device has placed the
+ * buffers: a case that is made anew lies elsewhere, and has the same modelled time. A line of no
+ * buffer keeps its own number. */
 static inline uint64_t model_buffers_line(model_buffers *b, uint64_t line) {
     size_t at = model_buffer_of(b, line * 128 + 127);
     if (at == MODEL_MAX_BUFFERS)

@@ -85,10 +85,10 @@ static inline uint32_t model_cache_set(const model_cache *cache, uint64_t home) 
     return (uint32_t)(home ^ home >> 5 ^ home >> 10 ^ home >> 15) & cache->set_mask;
 }
 /* Puts a line into the L1 before its first read (there == 0). `home`: a number of the line that
- * does not depend on where the device placed the buffers (model_buffers_line). It comes in place of
- * the least recently used line of the next group of its set. The groups take turns, so all ways of
- * a set fill before a line is replaced. If that way was last used in an earlier round, its index
- * may belong to another line by now, and that line is left as it is. */
+ * does not depend on where the device placed the buffers (model_buffers_line). The line comes in
+ * place of the least recently used line of the next group of its set. The groups take turns, so all
+ * ways of a set fill before a line is replaced. If that way was last used in an earlier round, its
+ * index may belong to another line by now, and that line is left as it is. */
 static inline void model_cache_place(model_cache *cache, cache_line *l, uint64_t home) {
     uint32_t set = model_cache_set(cache, home), group = cache->turn[set];
     uint32_t way = set * 2 * cache->ways + group;

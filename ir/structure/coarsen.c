@@ -39,13 +39,8 @@ typedef struct coarsening {
 /* ---- special registers ------------------------------------------------------------------------
  */
 
-static LLVMValueRef read_register(const coarsening *c, const char *stem) {
-    char name[64];
-    snprintf(name, sizeof name, "llvm.nvvm.read.ptx.sreg.%s.%c", stem, axes[c->axis]);
-    LLVMModuleRef module = LLVMGetGlobalParent(c->s->function);
-    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(module, id, NULL, 0);
-    return LLVMBuildCall2(c->builder, LLVMGlobalGetValueType(callee), callee, NULL, 0, "");
+static LLVMValueRef read_register(const coarsening *c, const char *which) {
+    return ir_structure_read(c->s, c->builder, which, c->axis);
 }
 
 static bool reads(const coarsening *c, LLVMValueRef value, const char *stem) {

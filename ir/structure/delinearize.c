@@ -126,22 +126,16 @@ static LLVMValueRef as(const delinearizing *d, LLVMValueRef value, LLVMTypeRef t
     return LLVMBuildIntCast2(d->builder, value, type, false, "");
 }
 
-static LLVMValueRef read_register(const delinearizing *d, const char *what, uint32_t axis) {
-    char name[64];
-    (void)snprintf(name, sizeof name, "llvm.nvvm.read.ptx.sreg.%s.%c", what, axes[axis]);
-    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(d->s->base->module, id, NULL, 0);
-    return LLVMBuildCall2(d->builder, LLVMGlobalGetValueType(callee), callee, NULL, 0, "");
-}
-
 /* block index * threads + thread index. No launch has so many threads along y or z that it wraps,
  * nor along x if the columns are those of a row. */
 static LLVMValueRef place_along(const delinearizing *d, uint32_t axis, int64_t threads) {
     LLVMTypeRef type = LLVMInt32TypeInContext(d->s->base->context);
     LLVMValueRef size = LLVMConstInt(type, (uint64_t)threads, false);
-    LLVMValueRef first = LLVMBuildNSWMul(d->builder, read_register(d, "ctaid", axis), size, "");
+    LLVMValueRef first =
+        LLVMBuildNSWMul(d->builder, ir_structure_read(d->s, d->builder, "ctaid", axis), size, "");
     LLVMSetNUW(first, true);
-    LLVMValueRef at = LLVMBuildNSWAdd(d->builder, first, read_register(d, "tid", axis), "");
+    LLVMValueRef at =
+        LLVMBuildNSWAdd(d->builder, first, ir_structure_read(d->s, d->builder, "tid", axis), "");
     LLVMSetNUW(at, true);
     return at;
 }

@@ -80,7 +80,8 @@ static void add_divisors(const ir_flow *flow, const ir_base *base, const ir_sour
              i++) {
             ir_anchor anchor = {.kind = IR_ANCHOR_DIVISOR, .number = axis};
             LLVMValueRef argument = LLVMGetParam(flow->function, i);
-            if (strlen(source->arguments[i]) >= sizeof anchor.path ||
+            size_t length = strlen(source->arguments[i]); /* 0: it has no name in the plan */
+            if (length == 0 || length >= sizeof anchor.path ||
                 !ir_structure_delinearizes(flow, axis, base->block[axis], argument))
                 continue;
             (void)snprintf(anchor.path, sizeof anchor.path, "%s", source->arguments[i]);

@@ -66,14 +66,6 @@ static LLVMValueRef both(const predicating *p, LLVMValueRef a, LLVMValueRef b) {
     return a ? LLVMBuildAnd(p->builder, a, b, "") : b;
 }
 
-static LLVMValueRef read_place(const predicating *p, uint32_t axis) {
-    char name[64];
-    snprintf(name, sizeof name, "llvm.nvvm.read.ptx.sreg.tid.%c", "xyz"[axis]);
-    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(p->s->base->module, id, NULL, 0);
-    return LLVMBuildCall2(p->builder, LLVMGlobalGetValueType(callee), callee, NULL, 0, "");
-}
-
 /* Gives the kernel's reads of the thread's place the values of `places`. */
 static void map_places(predicating *p, LLVMValueRef const places[AXES]) {
     for (uint32_t i = 0; i < p->flow.insn_count; i++) {
@@ -155,7 +147,7 @@ static ev_status predicate(predicating *p, ev_error *err) {
     LLVMSetCurrentDebugLocation2(p->builder, NULL);
     ir_jam_allocate(&p->jam);
     for (uint32_t a = 0; a < AXES; a++)
-        p->place[a] = read_place(p, a);
+        p->place[a] = ir_structure_read(p->s, p->builder, "tid", a);
     EV_TRY(write_exit(p, &keep[1], err));
     EV_TRY(write_places(p, err));
     return ir_jam_write(&p->jam, keep, 2, err);

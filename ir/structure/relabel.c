@@ -7,8 +7,6 @@
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
 
-#include <string.h>
-
 enum { WARP = 32, MOST_ROWS = 64 };
 
 typedef struct relabelling {
@@ -21,10 +19,8 @@ static LLVMValueRef number(const relabelling *r, uint64_t value) {
     return LLVMConstInt(LLVMInt32TypeInContext(r->s->base->context), value, false);
 }
 
-static LLVMValueRef read_register(const relabelling *r, const char *name) {
-    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(r->s->base->module, id, NULL, 0);
-    return LLVMBuildCall2(r->builder, LLVMGlobalGetValueType(callee), callee, NULL, 0, "");
+static LLVMValueRef read_register(const relabelling *r, const char *which, uint32_t axis) {
+    return ir_structure_read(r->s, r->builder, which, axis);
 }
 
 static LLVMValueRef quotient(const relabelling *r, LLVMValueRef a, LLVMValueRef b) {
@@ -80,8 +76,8 @@ static ev_status check_threads(const relabelling *r, const ir_edit *edit, ev_err
 static ev_status relabel_threads(const relabelling *r, const ir_edit *edit, ev_error *err) {
     EV_TRY(check_threads(r, edit, err));
     uint32_t w = (uint32_t)edit->option, h = WARP / w, wide = r->s->base->block[0];
-    LLVMValueRef x = read_register(r, "llvm.nvvm.read.ptx.sreg.tid.x");
-    LLVMValueRef y = read_register(r, "llvm.nvvm.read.ptx.sreg.tid.y");
+    LLVMValueRef x = read_register(r, "tid", 0);
+    LLVMValueRef y = read_register(r, "tid", 1);
     LLVMValueRef at = place(r, y, number(r, wide), x);
     LLVMValueRef warp = quotient(r, at, number(r, WARP)), lane = rest(r, at, number(r, WARP));
     LLVMValueRef row = quotient(r, warp, number(r, wide / w));
@@ -100,10 +96,10 @@ static ev_status relabel_blocks(const relabelling *r, const ir_edit *edit, ev_er
     if (!kernel_reads(r, "ctaid.x") || !kernel_reads(r, "ctaid.y"))
         return ev_fail(err, EV_BAD, "the kernel does not read the block index in x and y");
     LLVMValueRef rows = number(r, (uint64_t)edit->option);
-    LLVMValueRef wide = read_register(r, "llvm.nvvm.read.ptx.sreg.nctaid.x");
-    LLVMValueRef high = read_register(r, "llvm.nvvm.read.ptx.sreg.nctaid.y");
-    LLVMValueRef x = read_register(r, "llvm.nvvm.read.ptx.sreg.ctaid.x");
-    LLVMValueRef y = read_register(r, "llvm.nvvm.read.ptx.sreg.ctaid.y");
+    LLVMValueRef wide = read_register(r, "nctaid", 0);
+    LLVMValueRef high = read_register(r, "nctaid", 1);
+    LLVMValueRef x = read_register(r, "ctaid", 0);
+    LLVMValueRef y = read_register(r, "ctaid", 1);
     LLVMValueRef at = place(r, y, wide, x);
     LLVMValueRef group = LLVMBuildMul(r->builder, wide, rows, ""); /* blocks of a group */
     LLVMValueRef first = LLVMBuildMul(r->builder, quotient(r, at, group), rows, "");

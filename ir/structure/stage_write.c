@@ -44,9 +44,7 @@ static void stand_at_end(const tiling *t, LLVMBasicBlockRef block) {
 }
 
 static LLVMValueRef call_intrinsic(const tiling *t, const char *name) {
-    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(t->g->s->base->module, id, NULL, 0);
-    return LLVMBuildCall2(t->builder, LLVMGlobalGetValueType(callee), callee, NULL, 0, "");
+    return ir_structure_call(t->g->s, t->builder, name, NULL, 0);
 }
 
 /* a * b + c, of numbers that are not negative and small */

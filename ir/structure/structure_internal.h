@@ -14,6 +14,13 @@ typedef struct ir_structure {
     const launch_plan *plan; /* as the edits so far left it; NULL: not known */
 } ir_structure;
 
+/* Writes the call of an intrinsic without overloads where the builder stands. */
+LLVMValueRef ir_structure_call(const ir_structure *s, LLVMBuilderRef builder, const char *intrinsic,
+                               LLVMValueRef *arguments, unsigned count);
+/* The same of a special register along an axis: "tid", "ntid", "ctaid" or "nctaid". */
+LLVMValueRef ir_structure_read(const ir_structure *s, LLVMBuilderRef builder, const char *which,
+                               uint32_t axis);
+
 /* The launch of the kernel; NULL: it is not known, or several launches of the kernel differ in grid
  * or block. */
 const launch_rule *ir_structure_rule(const ir_structure *s);

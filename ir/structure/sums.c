@@ -301,10 +301,7 @@ LLVMValueRef ir_share_number(const ir_share *share, uint64_t value) {
 
 LLVMValueRef ir_share_call(const ir_share *share, const char *intrinsic, LLVMValueRef *arguments,
                            unsigned count) {
-    unsigned id = LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic));
-    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(share->s->base->module, id, NULL, 0);
-    return LLVMBuildCall2(share->builder, LLVMGlobalGetValueType(callee), callee, arguments, count,
-                          "");
+    return ir_structure_call(share->s, share->builder, intrinsic, arguments, count);
 }
 
 static void set_incoming(const ir_flow *flow, LLVMValueRef phi, uint32_t block,

@@ -238,8 +238,8 @@ static ev_status check_barriers(const teaming *t, ev_error *err) {
 /* ---- coordinates ------------------------------------------------------------------------------
  */
 
-static LLVMValueRef read_register(const teaming *t, const char *name) {
-    return ir_share_call(&t->share, name, NULL, 0);
+static LLVMValueRef read_register(const teaming *t, const char *which, uint32_t axis) {
+    return ir_structure_read(t->s, t->share.builder, which, axis);
 }
 
 static LLVMValueRef number(const teaming *t, uint64_t value) {
@@ -264,8 +264,8 @@ static void write_coordinates(teaming *t) {
     uint32_t parts = t->block / t->own;
     LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(t->flow.blocks[0]));
     LLVMSetCurrentDebugLocation2(b, NULL);
-    LLVMValueRef thread = read_register(t, "llvm.nvvm.read.ptx.sreg.tid.x");
-    LLVMValueRef block = read_register(t, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+    LLVMValueRef thread = read_register(t, "tid", 0);
+    LLVMValueRef block = read_register(t, "ctaid", 0);
     LLVMValueRef by = number(t, t->is_strided ? t->own : t->size);
     LLVMValueRef high = LLVMBuildUDiv(b, thread, by, ""), low = LLVMBuildURem(b, thread, by, "");
     LLVMValueRef own = t->is_strided ? low : high;
@@ -276,12 +276,11 @@ static void write_coordinates(teaming *t) {
     LLVMValueRef first = LLVMBuildMul(b, part, number(t, t->own), "");
     LLVMValueRef row = NULL;
     if (by_memory(t) && t->rows > 1) {
-        LLVMValueRef z = read_register(t, "llvm.nvvm.read.ptx.sreg.tid.z");
-        row = times_plus(t, z, t->s->base->block[1],
-                         read_register(t, "llvm.nvvm.read.ptx.sreg.tid.y"));
+        LLVMValueRef z = read_register(t, "tid", 2);
+        row = times_plus(t, z, t->s->base->block[1], read_register(t, "tid", 1));
     }
     t->member = row ? times_plus(t, row, t->own, own) : own;
-    LLVMValueRef grid = read_register(t, "llvm.nvvm.read.ptx.sreg.nctaid.x");
+    LLVMValueRef grid = read_register(t, "nctaid", 0);
     replace_reads(t, "tid.x", LLVMBuildAdd(b, first, own, ""));
     replace_reads(t, "ctaid.x", LLVMBuildUDiv(b, block, number(t, parts), ""));
     replace_reads(t, "ntid.x", number(t, t->block));

@@ -22,8 +22,13 @@ static const launch_rule rules[] = {
      .grid = {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"},
      .block = {"8", "4", "1"},
      .shared = "0"},
-    {.entry = "exchanged", .grid = {"m", "1", "1"}, .block = {"32", "1", "1"}, .shared = "0"}};
+    {.entry = "exchanged", .grid = {"m", "1", "1"}, .block = {"32", "1", "1"}, .shared = "0"},
+    {.entry = "taps",
+     .grid = {"ceil_div(m * n, 32)", "1", "1"},
+     .block = {"32", "1", "1"},
+     .shared = "0"}};
 static const launch_plan product = {.launches = &rules[0], .launch_count = 1};
+static const launch_plan taps = {.launches = &rules[2], .launch_count = 1};
 static const launch_plan exchanged = {.launches = &rules[1], .launch_count = 1};
 
 /* What m and n are at the timed cases of the search. */
@@ -291,6 +296,21 @@ static void test_sites_are_counted(void **state) {
     assert_int_equal(sites[IR_EDIT_DELETE], 12);
     assert_int_equal(sites[IR_EDIT_COARSEN], 2 * 20); /* x and y, 5 options, 4 forms */
     assert_int_equal(sites[IR_EDIT_SPLIT_LANES], 5);  /* one loop */
+    ir_genome_free(parent);
+}
+
+/* A divisor that has no name in the plan is no place, as the launch could not be written. */
+static void test_a_divisor_has_a_name(void **state) {
+    (void)state;
+    static const char *const unnamed[] = {"x", "w", "y", "m", ""};
+    ir_genome *parent = genome_of(json_array());
+    ir_source source = source_of(&taps, parent);
+    size_t sites[IR_EDIT_COUNT] = {0};
+    OK(ir_structure_sites(&source, sites, &err));
+    assert_int_equal(sites[IR_EDIT_DELINEARIZE], 5); /* one divisor, 5 options */
+    source.arguments = unnamed;
+    OK(ir_structure_sites(&source, sites, &err));
+    assert_int_equal(sites[IR_EDIT_DELINEARIZE], 0);
     ir_genome_free(parent);
 }
 
@@ -574,6 +594,7 @@ int main(void) {
         cmocka_unit_test(test_what_was_tried_is_not_drawn_again),
         cmocka_unit_test(test_a_child_keeps_what_holds_for_any_base),
         cmocka_unit_test(test_sites_are_counted),
+        cmocka_unit_test(test_a_divisor_has_a_name),
         cmocka_unit_test(test_notes_of_places_change_no_draw),
         cmocka_unit_test(test_a_base_is_the_same_from_a_store),
         cmocka_unit_test(test_without_structure_local_edits_go),
