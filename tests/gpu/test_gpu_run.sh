@@ -154,7 +154,7 @@ checks() {
   [[ $got == "$wanted" ]] || fail "check.py: exit code $got, not $wanted: $*"
   [[ $(python3 -c 'import json, sys; print(*[r["kernel"] for r in json.load(open(sys.argv[1]))["rows"]])' "$folder/many") == \
     "$rows" ]] || fail "check.py: $(cat "$folder/many")"
-  [[ $(wc -l <"$folder/many.rows") == $# ]] || fail "check.py: $(cat "$folder/many.rows")"
+  [[ $(wc -l <"$folder/many.rows") == "$#" ]] || fail "check.py: $(cat "$folder/many.rows")"
 }
 checks 0 'late one two' late one two
 checks 1 'late wrong lost' late wrong lost
