@@ -313,13 +313,18 @@ static const device_ops GROUP_OPS = {
     .description = group_description,
 };
 
+ev_status device_admits_group(const char *id, ev_error *err) {
+    if (!device_may_be_spent(id))
+        return EV_OK;
+    return ev_fail(err, EV_BAD,
+                   "%s: times of several ranks are modelled, not yet measured; give --device "
+                   "vm:MODEL",
+                   id);
+}
+
 ev_status device_open_group(const char *id, uint32_t most, device **out, ev_error *err) {
     assert(most > 0 && most <= DEVICE_GROUP_MOST);
-    if (device_may_be_spent(id))
-        return ev_fail(err, EV_BAD,
-                       "%s: times of several ranks are modelled, not yet measured; give --device "
-                       "vm:MODEL",
-                       id);
+    EV_TRY(device_admits_group(id, err));
     device_group *g = calloc(1, sizeof *g);
     if (g == NULL)
         return ev_fail_memory(err, sizeof *g);

@@ -11,7 +11,9 @@
 
 #define DEVICE_GROUP_MOST 8u
 
-/* `most`: ranks, 1 to DEVICE_GROUP_MOST. EV_BAD: the device is no vm:MODEL. */
+/* EV_BAD, with the cure: the device is no vm:MODEL. */
+ev_status device_admits_group(const char *id, ev_error *err) EV_CHECKED;
+/* `most`: ranks, 1 to DEVICE_GROUP_MOST. EV_BAD: as of device_admits_group. */
 ev_status device_open_group(const char *id, uint32_t most, device **out, ev_error *err) EV_CHECKED;
 uint32_t device_group_count(const device *d); /* 0: the device is no group */
 /* The number of ranks that buffers are spread over from here on; their bytes must be a multiple of

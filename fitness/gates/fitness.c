@@ -15,9 +15,7 @@
 
 ev_status fitness_open(const task *t, device *d, const fitness_options *options, fitness **out,
                        ev_error *err) {
-    if (device_properties_of(d)->twin[0] != '\0')
-        EV_TRY(task_refuse_steps(t, "launches in steps run on the virtual machine alone so far.",
-                                 "Give --device vm:MODEL", err));
+    EV_TRY(fitness_admits(t, device_properties_of(d)->id, err));
     fitness *f = calloc(1, sizeof *f);
     if (f == NULL)
         return ev_fail_memory(err, sizeof *f);

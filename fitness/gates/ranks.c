@@ -13,6 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+ev_status fitness_admits(const task *t, const char *id, ev_error *err) {
+    if (!device_may_be_spent(id))
+        return EV_OK;
+    if (t->ranks != NULL)
+        return device_admits_group(id, err);
+    return task_refuse_steps(t, "launches in steps run on the virtual machine alone so far.",
+                             "Give --device vm:MODEL", err);
+}
+
 ev_status fitness_open_device(const task *t, const char *id, device **out, ev_error *err) {
     return t->ranks != NULL ? device_open_group(id, task_ranks_most(t), out, err)
                             : device_open(id, out, err);

@@ -49,7 +49,7 @@ copy_all() {
   cp -r kernels "$folder/kernels"
   cp -r fitness/model/gpus "$folder/fitness/model/gpus"
   cp tests/fitness/ptx/goldens_*.txt "$folder/tests/fitness/ptx/"
-  cp tests/gpu/run.sh tests/gpu/report.py tests/gpu/vendor.py "$folder/"
+  cp tests/gpu/run.sh tests/gpu/report.py tests/gpu/check.py tests/gpu/vendor.py "$folder/"
   cp -r tests/gpu/small "$folder/tests/gpu/small"
   if git rev-parse HEAD >"$folder/commit" 2>/dev/null; then
     git diff --quiet HEAD || sed -i 's/$/+/' "$folder/commit" # files that are not the commit's
@@ -93,7 +93,7 @@ compile_kernels() {
     [[ $MACRO_TARGETS != *" $target "* ]] || EVOKE_CALLS=$calls
     for task in $("$folder/bin/evoke" list --json | python3 -c \
       'import json, sys; print(*[t["kernel"] for t in json.load(sys.stdin)["tasks"]])') \
-      "$folder/tests/gpu/small/task.json"; do
+      "$folder"/tests/gpu/small/{task,steps}.json; do
       PATH=$folder/bin:$PATH "$folder/bin/evoke" check "$task" --device "vm:$target" \
         --split adversarial >/dev/null || say "$task does not pass on vm:$target"
     done

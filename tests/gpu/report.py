@@ -3,6 +3,7 @@
 
 report.py device DEVICES.json ID   prints whether its times are modelled (0 or 1) and its twin
 report.py kernels                  prints the kernels of `evoke list --json` on stdin
+report.py singles                  the same, without those whose launches run on several GPUs
 report.py all FOLDER DEVICE PARTS DATE COMMAND HOME
 
 Of a command that was killed, or whose device failed, there is no object, but the rows that it had
@@ -77,7 +78,10 @@ def agree(folder):
         if goldens["unfinished"]:
             words.append("no time for %d more" % goldens["unfinished"])
     in_vm = {(r["kernel"], r["start"], r["case"]): r for r in (here or {}).get("rows", [])}
-    for row in (there or {}).get("rows", []):
+    on_device = (there or {}).get("rows", [])
+    left_out = [r for r in on_device if r["verdict"] == "left_out"]
+    on_device = [r for r in on_device if r["verdict"] != "left_out"]
+    for row in on_device:
         other = in_vm.get((row["kernel"], row["start"], row["case"]))
         if other is None:
             continue
@@ -90,10 +94,12 @@ def agree(folder):
         words.append("%d of %d cases of kernels alike, %d pass%s" % (
             alike, len(rows), passed, ending(there) or ending(here)))
     elif there:
-        rows = there["rows"]
+        rows = on_device
         words.append("%d of %d cases of kernels pass, none held against the virtual machine" % (
             sum(r["verdict"] == "pass" for r in rows), len(rows)))
-    return {"goldens": goldens, "kernels": rows}, ", ".join(words)
+    if left_out:
+        words.append("left out on the device: " + " ".join(r["kernel"] for r in left_out))
+    return {"goldens": goldens, "kernels": rows, "left_out": left_out}, ", ".join(words)
 
 
 def calibrate(folder):
@@ -251,6 +257,8 @@ def main(words):
         print(int(found[0]["time_kind"] == "modelled"), found[0]["twin"] or found[0]["device"])
     elif words[:1] == ["kernels"]:
         print("\n".join(t["kernel"] for t in json.load(sys.stdin)["tasks"]))
+    elif words[:1] == ["singles"]:
+        print("\n".join(t["kernel"] for t in json.load(sys.stdin)["tasks"] if "ranks" not in t))
     elif words[:1] == ["all"] and len(words) == 7:
         report(*words[1:])
     else:

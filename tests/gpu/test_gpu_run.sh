@@ -62,7 +62,14 @@ assert len(r["commit"]) >= 7 and r["machine"]["evoke"].startswith("evoke ") and 
 mkdir "$folder/bin"
 ln -s "$build/evoke" "$folder/bin/evoke" # and no goldens
 EVOKE_BIN=$folder/bin run 1 --parts agree,calibrate
-has '^agree +FAILED .*kernels alike.*goldens: exit code 127' "$folder/table"
+has '^agree +FAILED .*12 of 12 cases of kernels alike, 12 pass, left out on the device: scale_in_steps; goldens: exit code 127' \
+  "$folder/table"
+python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))["parts"]["agree"]
+assert r["why"] == "goldens: exit code 127", r["why"] # the checks themselves pass
+assert "Give --device vm:MODEL" in r["result"]["left_out"][0]["reason"]
+' "$folder/out/results.json" || fail "results.json with a task left out"
 has '^calibrate +done' "$folder/table"
 
 run 2 --parts agree,dance
@@ -117,6 +124,52 @@ for name, part in parts.items():
     assert part["failed"] == bool(part["why"]), (name, part)
     assert part["result"] is not None or "no time left" in part["why"] or "stopped after" in part["why"], (name, part)
 ' "$folder/little/results.json" || fail "results.json of a short run"
+
+# Checks of several tasks at a time are put together: rows in the order of the tasks, the worst code.
+cat >"$folder/bin/checks" <<'SCRIPT'
+#!/usr/bin/env bash
+while [[ $1 != --rows ]]; do
+  [[ $1 != check ]] || task=$2
+  shift
+done
+echo '{"kernel": "'"$task"'"}' >"$2"
+case $task in
+  slow)
+    trap 'echo "{\"verdict\": \"stopped\", \"stopped\": true, \"rows\": []}"; exit 3' TERM
+    echo "$$" >"$FOLDER/slow.pid"
+    while true; do sleep 0.05; done
+    ;;
+  late) sleep 0.3 ;;
+  lost) exit 3 ;;
+esac
+echo '{"verdict": "pass", "kernels": [], "rows": [{"kernel": "'"$task"'"}], "replays": [], "stresses": []}'
+[[ $task != wrong ]]
+SCRIPT
+chmod +x "$folder/bin/checks"
+# checks STATUS ROWS TASK...: check.py ends with STATUS and has the kernels ROWS, in its object and in its file.
+checks() {
+  local wanted=$1 rows=$2 got=0
+  shift 2
+  FOLDER=$folder python3 tests/gpu/check.py "$folder/bin/checks" vm:h200 "$folder/many.rows" "$@" >"$folder/many" || got=$?
+  [[ $got == "$wanted" ]] || fail "check.py: exit code $got, not $wanted: $*"
+  [[ $(python3 -c 'import json, sys; print(*[r["kernel"] for r in json.load(open(sys.argv[1]))["rows"]])' "$folder/many") == \
+    "$rows" ]] || fail "check.py: $(cat "$folder/many")"
+  [[ $(wc -l <"$folder/many.rows") == "$#" ]] || fail "check.py: $(cat "$folder/many.rows")"
+}
+checks 0 'late one two' late one two
+checks 1 'late wrong lost' late wrong lost
+checks 3 'late lost' late lost
+has '"cut_off": true' "$folder/many"
+rm -f "$folder/slow.pid"
+FOLDER=$folder python3 tests/gpu/check.py "$folder/bin/checks" vm:h200 "$folder/many.rows" one slow >"$folder/many" &
+child=$!
+while [[ ! -s $folder/slow.pid ]]; do sleep 0.05; done
+kill -TERM "$child"
+got=0
+wait "$child" || got=$?
+[[ $got == 3 ]] || fail "check.py: exit code $got after a signal"
+has '"verdict": "stopped", "stopped": true' "$folder/many"
+if kill -0 "$(cat "$folder/slow.pid")" 2>/dev/null; then fail "check.py left a process"; fi
 
 # What was compiled beforehand is found again by its contents, wherever it stands; nothing else is.
 shim=$folder/shim/bin

@@ -55,8 +55,7 @@ static const char *kind_of(const json_t *row) {
     if (strcmp(verdict, "pass") == 0)
         return NULL;
     return ev_json_text(row, "kind",
-                        strcmp(verdict, "disabled") == 0 ? "disabled"
-                                                         : check_verdict_name(CHECK_ACCURACY));
+                        check_is_skipped(row) ? verdict : check_verdict_name(CHECK_ACCURACY));
 }
 
 static bool is_of(const json_t *row, const char *kernel) {
@@ -83,7 +82,7 @@ static counts count_rows(const junit_findings *found, const char *kernel) {
             if (kernel != NULL && !is_of(row, kernel))
                 continue;
             n.tests++;
-            if (is_kind(row, "disabled"))
+            if (check_is_skipped(row))
                 n.skipped++;
             else if (is_kind(row, check_verdict_name(CHECK_SETUP)))
                 n.errors++;
@@ -134,7 +133,7 @@ static void add_row(ev_str *out, const json_t *row, const char *what) {
         ev_str_append(out, "/>\n");
         return;
     }
-    bool is_skipped = strcmp(kind, "disabled") == 0;
+    bool is_skipped = check_is_skipped(row);
     bool is_error = strcmp(kind, check_verdict_name(CHECK_SETUP)) == 0;
     const char *element = is_error ? "error" : "failure";
     ev_str_printf(out, ">\n      <%s", is_skipped ? "skipped" : element);
@@ -195,7 +194,7 @@ static void add_command_text(ev_str *out, const char *text, bool is_property) {
 
 static void annotate(const json_t *row, const char *what, const char *file, ev_str *out) {
     const char *kind = kind_of(row);
-    if (kind == NULL || strcmp(kind, "disabled") == 0)
+    if (kind == NULL || check_is_skipped(row))
         return;
     ev_str_append(out, "::error file=");
     add_command_text(out, file, true);

@@ -6,6 +6,7 @@
 #include "fitness/gates/fitness.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 typedef enum check_verdict {
 #define CHECK_VERDICT(id, name, meaning) CHECK_##id,
@@ -36,12 +37,18 @@ check_verdict check_against_record(const check_record *record, const char *case_
                                    const fitness_verdict *now, double baseline_ns,
                                    char reason[CHECK_REASON_BYTES]);
 
+/* The verdict of a row about a task that the device does not run. */
+#define CHECK_LEFT_OUT "left_out"
+/* True: the row tells of what was not checked, by its verdict; it is no finding. */
+bool check_is_skipped(const json_t *row);
+
 /* Marks a row as a finding: "verdict": "fail", "kind" and "reason". Bytes of the reason beyond
  * ASCII become '?', so that JSON takes it. */
 void check_mark(json_t *row, check_verdict kind, const char *reason);
 
 /* {"kernel", "verdict", and the number of findings of each kind} of each kernel, in the order of
- * their first rows; a new reference, NULL: out of memory. */
+ * their first rows; "verdict" is a check_verdict's name, or CHECK_LEFT_OUT. A new reference, NULL:
+ * out of memory. */
 json_t *check_kernels(const json_t *rows, const json_t *replays, const json_t *stresses);
 
 #endif

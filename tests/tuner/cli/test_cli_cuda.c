@@ -35,6 +35,50 @@ static void test_check_command(void **state) {
     ev_proc_result_free(&r);
 }
 
+static size_t rows_with(const json_t *rows, const char *verdict) {
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        count += strcmp(json_string_value(json_object_get(json_array_get(rows, i), "verdict")),
+                        verdict) == 0;
+    return count;
+}
+
+/* A GPU runs no ranks and no steps: such tasks are named with the cure, and the others checked. */
+static void test_check_leaves_out(void **state) {
+    (void)state;
+    static const char steps[] = "examples/scan/task.json";
+    ev_proc_result r =
+        CLI_RUN("check", "ar_oneshot", cli_path("task.json"), steps, "--device", "cuda:0", "--json",
+                "--rows", cli_path("rows"), "--junit", cli_path("j.xml"));
+    assert_non_null(
+        strstr(ev_str_text(&r.err), "note: task ar_oneshot is left out: cuda:0: times"));
+    assert_non_null(
+        strstr(ev_str_text(&r.err), "note: task scan is left out: task scan: its start"));
+    json_t *json = cli_json(r, 0);
+    assert_string_equal(json_string_value(json_object_get(json, "verdict")), "pass");
+    const json_t *rows = json_object_get(json, "rows");
+    assert_int_equal(json_array_size(rows), 8);
+    assert_int_equal(rows_with(rows, "pass"), 6);
+    assert_int_equal(rows_with(rows, "left_out"), 2);
+    const char *reason = json_string_value(json_object_get(json_array_get(rows, 0), "reason"));
+    assert_non_null(strstr(reason, "give --device vm:MODEL"));
+    const json_t *kernels = json_object_get(json, "kernels");
+    assert_int_equal(rows_with(kernels, "left_out"), 2);
+    assert_int_equal(rows_with(kernels, "ok"), 1);
+    json_decref(json);
+    char *text = cli_read("rows");
+    assert_non_null(strstr(text, "\"kernel\":\"scan\""));
+    free(text);
+    text = cli_read("j.xml");
+    assert_non_null(strstr(text, "tests=\"8\" failures=\"0\" errors=\"0\" skipped=\"2\""));
+    free(text);
+    r = CLI_RUN("check", "ar_oneshot", steps, "--device", "cuda:0");
+    cli_expect(&r, 2);
+    assert_non_null(strstr(ev_str_text(&r.err), "note: task ar_oneshot is left out"));
+    ev_proc_result_free(&r);
+    cli_expect_error(CLI_RUN("check", steps, "--device", "cuda:0"), 2, "Give --device vm:MODEL");
+}
+
 /* A whole search, its winner and its bundle; times of the stand-in are nowhere called measured. */
 /* Number of cases with intervals of their baseline's time around that time. */
 static size_t intervals(const json_t *cases) {
@@ -83,6 +127,7 @@ static void test_tune_command(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_check_command),
+        cmocka_unit_test(test_check_leaves_out),
         cmocka_unit_test(test_tune_command),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
