@@ -5,8 +5,8 @@
 #   tests/gpu/pack.sh [FOLDER]        default: build/evoke-gpu
 #
 # Links evoke and the goldens with archives in build/ (EVOKE_GPU_BUILD names another build folder),
-# and compiles the kernels beforehand: every start for each of the targets below (EVOKE_GPU_TARGETS
-# names others), and for EVOKE_GPU_MACROS (h200 unless told) at every value of its macros, which a
+# and compiles the kernels beforehand: every start (EVOKE_GPU_TASKS names the tasks, if not all) for each
+# of the targets below (EVOKE_GPU_TARGETS names others), and for EVOKE_GPU_MACROS (h200 unless told) at every value of its macros, which a
 # search draws (EVOKE_GPU_VARIED names the tasks, if not all). clang-19 in the folder is a script that
 # answers with those.
 set -euo pipefail
@@ -82,6 +82,19 @@ for line in open(sys.argv[1]):
 PYTHON
 }
 
+# The tasks that are packed, one a line.
+packed_tasks() {
+  local all=()
+  read -ra all <<<"${EVOKE_GPU_TASKS:-}"
+  if ((${#all[@]} == 0)); then
+    "$folder/bin/evoke" list --json |
+      python3 -c 'import json, sys; print(*[t["kernel"] for t in json.load(sys.stdin)["tasks"]], sep="\n")'
+  else
+    printf '%s\n' "${all[@]}"
+  fi
+  printf '%s\n' "$folder"/tests/gpu/small/{task,steps}.json
+}
+
 # Every start of every task, for every target: the build of one variant asks for them all.
 compile_kernels() {
   local target task calls
@@ -91,9 +104,7 @@ compile_kernels() {
   for target in "${TARGETS[@]}"; do
     EVOKE_CALLS=
     [[ $MACRO_TARGETS != *" $target "* ]] || EVOKE_CALLS=$calls
-    for task in $("$folder/bin/evoke" list --json | python3 -c \
-      'import json, sys; print(*[t["kernel"] for t in json.load(sys.stdin)["tasks"]])') \
-      "$folder"/tests/gpu/small/{task,steps}.json; do
+    for task in $(packed_tasks); do
       PATH=$folder/bin:$PATH "$folder/bin/evoke" check "$task" --device "vm:$target" \
         --split adversarial >/dev/null || say "$task does not pass on vm:$target"
     done

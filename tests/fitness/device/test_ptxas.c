@@ -5,15 +5,19 @@
  * emitter's sketch, for sm_75, 80, 89, 90, 100 and 120, as far as this assembler has them. None of
  * the tasks' own texts meets a known fault of ptxas.
  *
- * Without an argument each start and one group of candidates of five are built for one target by
- * turns, and a matrix kernel and a file of goldens for sm_90 and one other. `test_ptxas full` (or
+ * Without an argument each start is built for each target, a group of ten candidates of each task
+ * for two, and each value of a macro and half of the pairs of values for one; of a group so much
+ * text is assembled as one long candidate has, or many short ones, and all for one target by turns;
+ * and a matrix kernel and a file of goldens for sm_90 and one other. `test_ptxas full` (or
  * EVOKE_PTXAS_FULL=1) does all for all. EVOKE_PTXAS_KEEP names a folder for texts that are refused.
- * Work is shared by as many processes as there are processors. */
+ * Work is shared by as many processes as there are processors. Texts with one head are assembled
+ * together; where the assembler refuses some of them, each is named. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/proc.h"
 #include "fitness/device/calibrate/calibrate_impl.h"
 #include "fitness/device/cuda/ptxas.h"
+#include "tests/fitness/device/ptx_join.h"
 #include "tests/fitness/ptx/golden_plan.h"
 #include "tests/gpu/tensor.h"
 #include "tuner/cli/sampled.h"
@@ -32,8 +36,13 @@
 #define SEED 20
 #define CANDIDATES 200 /* a task */
 #define GROUPS (CANDIDATES / SAMPLED_GROUP)
-#define SHARE 5  /* one group of so many, unless in full */
-#define BATCH 64 /* goldens in one text */
+#define SHARE 5            /* one group of so many, unless in full, */
+#define GROUP_BYTES 200000 /* of which so much text is assembled */
+#define BATCH 64           /* texts in one module at most, */
+#define BATCH_BYTES 400000 /* with so many bytes before the last one */
+#define PLACES 8           /* modules that are being filled */
+#define SECONDS_EACH 5     /* of the assembler's time for each further text */
+#define NAME_BYTES 200
 #define HASH_SLOTS (1u << 17)
 #define MOST_WORKERS 16
 #define STEPS 4 /* of a probe's loop: as good as any */
@@ -54,16 +63,33 @@ static const char *const kind_names[KINDS] = {
 /* What the processes share. */
 typedef struct board {
     atomic_uint next;             /* piece of work */
+    atomic_uint calls;            /* of the assembler */
     atomic_uint texts[KINDS];     /* that the machine takes */
-    atomic_uint runs[KINDS];      /* of the assembler, a text and target each */
+    atomic_uint runs[KINDS];      /* for the assembler, a text and target each */
     atomic_uint known[KINDS];     /* left out: the same text for the same target again */
+    atomic_uint left_out[KINDS];  /* a group has many bytes */
     atomic_uint refused[KINDS];   /* by the assembler */
     atomic_uint not_taken[KINDS]; /* by the machine */
     _Atomic uint64_t seen[HASH_SLOTS];
 } board;
 
+typedef struct held {
+    kind k;
+    char *text, name[NAME_BYTES];
+} held;
+
+/* Texts with one head, for one target. */
+typedef struct batch {
+    held list[BATCH];
+    size_t count, bytes;
+    int sm;
+} batch;
+
 typedef struct sweep {
     board *shared;
+    batch open[PLACES]; /* of this process */
+    size_t oldest;
+    ev_str *blamed; /* where names of refused texts go while the test proves itself */
     ptxas p;
     bool has[TARGETS], full;
     task **tasks;
@@ -89,10 +115,12 @@ static bool is_known(sweep *s, const char *ptx, int sm) {
     return false;
 }
 
-static bool assembles(sweep *s, const char *ptx, int sm, ev_error *err) {
+static bool assembles(sweep *s, const char *ptx, int sm, double seconds, ev_error *err) {
+    ptxas p = s->p;
     ev_str cubin = EV_STR_EMPTY, log = EV_STR_EMPTY;
     bool deadly = false;
-    ev_status status = ptxas_run(&s->p, ptx, sm, &cubin, &log, &deadly, err);
+    p.seconds += seconds;
+    ev_status status = ptxas_run(&p, ptx, sm, &cubin, &log, &deadly, err);
     ev_str_free(&cubin);
     ev_str_free(&log);
     return status == EV_OK;
@@ -115,6 +143,10 @@ static void keep(const char *ptx, const char *name) {
 static void refuse(sweep *s, kind k, const char *ptx, const char *name, int sm,
                    const ev_error *err) {
     char label[300];
+    if (s->blamed != NULL) {
+        ev_str_printf(s->blamed, "%s;", name);
+        return;
+    }
     atomic_fetch_add(&s->shared->refused[k], 1);
     (void)fprintf(stderr, "%s %s, sm_%d: %.600s\n", kind_names[k], name, sm, err->text);
     (void)snprintf(label, sizeof label, "%.200s sm_%d", name, sm);
@@ -128,9 +160,126 @@ static bool machine_takes(const char *ptx, ev_error *err) {
     return status == EV_OK;
 }
 
+/* ---- several texts in one module: a quarter of the assembler's time on a text is its own start
+ * ---- */
+
+/* Halves of what is refused, down to the text that is to blame, which is assembled as it is. */
+static void check_together(sweep *s, const held *list, size_t count, int sm) {
+    ev_error err = {0};
+    ev_str all = EV_STR_EMPTY;
+    if (count > 1)
+        ptx_join_head(&all, list[0].text);
+    for (size_t i = 0; count > 1 && i < count; i++)
+        ptx_join_body(&all, list[i].text, i);
+    if (all.failed)
+        abort();
+    atomic_fetch_add(&s->shared->calls, 1);
+    bool takes = assembles(s, count > 1 ? ev_str_text(&all) : list[0].text, sm,
+                           (double)(count - 1) * SECONDS_EACH, &err);
+    ev_str_free(&all);
+    if (takes)
+        return;
+    if (count == 1) {
+        refuse(s, list[0].k, list[0].text, list[0].name, sm, &err);
+        return;
+    }
+    check_together(s, list, count / 2, sm);
+    check_together(s, list + count / 2, count - count / 2, sm);
+}
+
+static void flush(sweep *s, batch *b) {
+    if (b->count > 0)
+        check_together(s, b->list, b->count, b->sm);
+    for (size_t i = 0; i < b->count; i++)
+        free(b->list[i].text);
+    b->count = b->bytes = 0;
+}
+
+static bool can_hold(const batch *b, const char *head, size_t bytes, int sm) {
+    size_t there = 0;
+    const char *first = b->count > 0 ? ptx_head(b->list[0].text, &there) : NULL;
+    return first != NULL && b->sm == sm && there == bytes && memcmp(first, head, bytes) == 0;
+}
+
+/* Where a text with this head may stand. */
+static batch *place_of(sweep *s, const char *text, int sm) {
+    size_t bytes = 0, empty = PLACES;
+    const char *head = ptx_head(text, &bytes);
+    for (size_t i = 0; i < PLACES; i++) {
+        if (head != NULL && can_hold(&s->open[i], head, bytes, sm))
+            return &s->open[i];
+        if (s->open[i].count == 0)
+            empty = i;
+    }
+    if (empty == PLACES)
+        empty = s->oldest++ % PLACES;
+    flush(s, &s->open[empty]);
+    s->open[empty].sm = sm;
+    return &s->open[empty];
+}
+
+static void hold(sweep *s, kind k, const char *ptx, const char *name, int sm) {
+    batch *b = place_of(s, ptx, sm);
+    held *h = &b->list[b->count++];
+    size_t ignored = 0;
+    *h = (held){.k = k, .text = strdup(ptx)};
+    (void)snprintf(h->name, sizeof h->name, "%s", name);
+    if (h->text == NULL)
+        abort();
+    b->bytes += strlen(ptx);
+    if (b->count == BATCH || b->bytes > BATCH_BYTES || ptx_head(ptx, &ignored) == NULL)
+        flush(s, b);
+}
+
+/* That a text which is refused among others is named, and no other: also one that takes what only
+ * another text declares. */
+static bool proves_itself(sweep *s) {
+    int sm = 0;
+    for (size_t t = 0; t < TARGETS; t++)
+        sm = s->has[t] ? targets[t] : sm;
+    static const char *const bodies[] = {
+        ".visible .global .u32 g;\n.visible .entry k(.param .u64 k_a)\n{\nret;\n}\n",
+        ".visible .entry k()\n{\nnonsense;\nret;\n}\n",
+        ".visible .entry k(.param .u64 k_a)\n{ // k {\n.reg .b64 %k;\nmov.b64 %k, k_a;\nret;\n}\n",
+        ".visible .entry k()\n{\n.reg .b32 %r;\nld.global.u32 %r, [g];\nret;\n}\n",
+        ".visible .entry k()\n{\nret;\n}\n"};
+    held list[sizeof bodies / sizeof *bodies] = {0};
+    const size_t count = sizeof list / sizeof *list;
+    board *shared = s->shared;
+    board own = {0};
+    ev_str blamed = EV_STR_EMPTY;
+    s->shared = &own;
+    s->blamed = &blamed;
+    for (size_t i = 0; i < count; i++) {
+        ev_str text = EV_STR_EMPTY;
+        ev_str_printf(&text, ".version 6.3\n.target sm_50\n.address_size 64\n%s", bodies[i]);
+        list[i].text = ev_str_take(&text);
+        (void)snprintf(list[i].name, sizeof list[i].name, "%zu", i);
+    }
+    check_together(s, list, count, sm);
+    bool fine = strcmp(ev_str_text(&blamed), "1;3;") == 0;
+    own.calls = 0;
+    free(list[1].text); /* those that are sound take one process */
+    list[1] = list[4];
+    check_together(s, list, 3, sm);
+    fine = fine && own.calls == 1 && strcmp(ev_str_text(&blamed), "1;3;") == 0;
+    if (!fine)
+        (void)fprintf(stderr, "the test is broken: of five texts together it blames %s\n",
+                      ev_str_text(&blamed));
+    for (size_t i = 0; i < count; i++) {
+        if (i != 1)
+            free(list[i].text);
+    }
+    ev_str_free(&blamed);
+    s->blamed = NULL;
+    s->shared = shared;
+    return fine;
+}
+
+/* ---- one text for one target ---- */
+
 /* For the target numbered `t`, if this assembler has it. */
 static void check(sweep *s, kind k, const char *ptx, const char *name, size_t t) {
-    ev_error err = {0};
     if (!s->has[t])
         return;
     if (is_known(s, ptx, targets[t])) {
@@ -138,8 +287,7 @@ static void check(sweep *s, kind k, const char *ptx, const char *name, size_t t)
         return;
     }
     atomic_fetch_add(&s->shared->runs[k], 1);
-    if (!assembles(s, ptx, targets[t], &err))
-        refuse(s, k, ptx, name, targets[t], &err);
+    hold(s, k, ptx, name, targets[t]);
 }
 
 static bool take(sweep *s, kind k, const char *ptx, const char *name) {
@@ -165,9 +313,9 @@ static void refuse_fault(sweep *s, kind k, const char *ptx, const char *name, in
 }
 
 /* PTX built for built_for[build]; what is for the last of them goes to newer GPUs too, by turns or,
- * in full, to each. */
+ * in full, to each. The machine takes a text that is not `assembled`, no more. */
 static void check_built(sweep *s, kind k, const char *ptx, const char *name, size_t build,
-                        size_t turn) {
+                        size_t turn, bool assembled) {
     if (!take(s, k, ptx, name)) {
         ev_error none = {.text = "the machine does not take it"};
         if (k == STARTS)
@@ -175,6 +323,10 @@ static void check_built(sweep *s, kind k, const char *ptx, const char *name, siz
         return;
     }
     refuse_fault(s, k, ptx, name, built_for[build]);
+    if (!assembled) {
+        atomic_fetch_add(&s->shared->left_out[k], 1);
+        return;
+    }
     if (build + 1 < BUILDS) {
         check(s, k, ptx, name, build);
         return;
@@ -185,117 +337,41 @@ static void check_built(sweep *s, kind k, const char *ptx, const char *name, siz
     }
 }
 
-/* ---- goldens: many in one text, as entries of their own ---- */
+/* ---- goldens ---- */
 
-typedef struct golden_text {
-    char *text, name[200];
-} golden_text;
-
-typedef struct batches {
+typedef struct golden_target {
     sweep *s;
     size_t target;
-    struct {
-        golden_text list[BATCH];
-        size_t count;
-    } open[8];
-} batches;
-
-#define ENTRY ".visible .entry golden("
-
-static size_t head_of(const char *text) {
-    const char *entry = strstr(text, ENTRY);
-    return entry != NULL ? (size_t)(entry - text) : strlen(text);
-}
-
-static char *join(const golden_text *list, size_t count) {
-    ev_str all = EV_STR_EMPTY;
-    size_t head = head_of(list[0].text);
-    ev_str_append_n(&all, list[0].text, head);
-    for (size_t i = 0; i < count; i++)
-        ev_str_printf(&all, ".visible .entry golden_%zu(%s", i,
-                      list[i].text + head + strlen(ENTRY));
-    return ev_str_take(&all);
-}
-
-/* Halves of what is refused, down to the golden that is to blame. */
-static void check_batch(sweep *s, const golden_text *list, size_t count, int sm) {
-    ev_error err = {0};
-    char *all = count > 1 ? join(list, count) : strdup(list[0].text);
-    if (all == NULL || assembles(s, all, sm, &err)) {
-        free(all);
-        return;
-    }
-    if (count == 1)
-        refuse(s, GOLDENS, all, list[0].name, sm, &err);
-    free(all);
-    if (count > 1) {
-        check_batch(s, list, count / 2, sm);
-        check_batch(s, list + count / 2, count - count / 2, sm);
-    }
-}
-
-static void flush(batches *b, size_t which) {
-    golden_text *list = b->open[which].list;
-    size_t count = b->open[which].count;
-    if (count > 0) {
-        check_batch(b->s, list, count, targets[b->target]);
-        atomic_fetch_add(&b->s->shared->runs[GOLDENS], (unsigned)count);
-    }
-    for (size_t i = 0; i < count; i++)
-        free(list[i].text);
-    b->open[which].count = 0;
-}
-
-/* Where a text with this head may stand. */
-static size_t place_of(batches *b, const char *text) {
-    size_t head = head_of(text), free_place = 0;
-    for (size_t i = 0; i < sizeof b->open / sizeof *b->open; i++) {
-        const golden_text *first = &b->open[i].list[0];
-        if (b->open[i].count == 0)
-            free_place = i;
-        else if (head_of(first->text) == head && memcmp(first->text, text, head) == 0)
-            return i;
-    }
-    flush(b, free_place); /* nothing, or the first */
-    return free_place;
-}
+} golden_target;
 
 static void on_plan(void *context, golden_plan *p, bool is_sound) {
-    batches *b = context;
-    sweep *s = b->s;
-    int sm = targets[b->target];
-    char *text = golden_plan_text_for(p, sm < 90 ? sm : 90);
-    golden_text it = {.text = text};
+    const golden_target *g = context;
+    sweep *s = g->s;
+    int sm = targets[g->target];
+    char *text = golden_plan_text_for(p, sm < 90 ? sm : 90), name[NAME_BYTES];
     ev_error why;
-    (void)snprintf(it.name, sizeof it.name, "%s line %u: %s%.100s", p->insn->row, p->first->line,
+    (void)snprintf(name, sizeof name, "%s line %u: %s%.100s", p->insn->row, p->first->line,
                    p->guarded ? "@%guard " : "", p->insn->text);
     /* what needs a newer target is for that alone */
     if (!is_sound || !machine_takes(text, &why)) {
         atomic_fetch_add(&s->shared->not_taken[GOLDENS], 1);
-        free(text);
-        return;
+    } else {
+        atomic_fetch_add(&s->shared->texts[GOLDENS], 1);
+        check(s, GOLDENS, text, name, g->target);
     }
-    atomic_fetch_add(&s->shared->texts[GOLDENS], 1);
-    size_t which = place_of(b, text);
-    b->open[which].list[b->open[which].count++] = it;
-    if (b->open[which].count == BATCH)
-        flush(b, which);
+    free(text);
 }
 
 static void sweep_goldens(sweep *s, const char *path, size_t target) {
-    batches *b = calloc(1, sizeof *b);
+    golden_target g = {s, target};
     ev_arena *arena = ev_arena_new();
     golden_file file = {0};
     ev_error err;
-    if (b == NULL || arena == NULL || golden_read(path, arena, &file, &err) != EV_OK)
+    if (arena == NULL || golden_read(path, arena, &file, &err) != EV_OK)
         abort();
-    *b = (batches){.s = s, .target = target};
     for (size_t i = 0; i < file.count; i++)
-        golden_each_plan(&file.insns[i], on_plan, b);
-    for (size_t i = 0; i < sizeof b->open / sizeof *b->open; i++)
-        flush(b, i);
+        golden_each_plan(&file.insns[i], on_plan, &g);
     ev_arena_free(arena);
-    free(b);
 }
 
 /* ---- what else there is ---- */
@@ -359,6 +435,32 @@ static size_t settings_of(const task_start *start) {
     return count;
 }
 
+/* Of the macros' values by their numbers. */
+static size_t sum_of(const task_start *start, size_t setting) {
+    size_t sum = 0;
+    for (size_t i = 0; i < start->macro_count; i++) {
+        sum += setting % start->macros[i].value_count;
+        setting /= start->macros[i].value_count;
+    }
+    return sum;
+}
+
+/* Whether a setting is built for this target, unless in full: each start is for each, each value of
+ * a macro for some. Of many settings it is every other one, with half of the pairs of values. */
+static bool is_due(const task_start *start, size_t setting, size_t build) {
+    size_t count = settings_of(start), index = setting;
+    if (count <= BUILDS)
+        return (setting + build) % count == 0;
+    if (count > 2 * BUILDS && start->macro_count > 1) {
+        if (sum_of(start, setting) % 2 != 0)
+            return false;
+        index = 0;
+        for (size_t m = 0; m < setting; m++)
+            index += sum_of(start, m) % 2 == 0;
+    }
+    return index % BUILDS == build;
+}
+
 static ir_genome *start_genome(const task_start *start, size_t setting, ev_str *name) {
     ir_genome *genome = ir_genome_new(start->name);
     ev_error err;
@@ -382,7 +484,7 @@ static void sweep_start(sweep *s, const task *t, const task_start *start, size_t
     ir_genome *genome = start_genome(start, setting, &name);
     ev_status status = variant_build(t, genome, built_for[build], &ptx, &err);
     if (status == EV_OK)
-        check_built(s, STARTS, ev_str_text(&ptx), ev_str_text(&name), build, turn);
+        check_built(s, STARTS, ev_str_text(&ptx), ev_str_text(&name), build, turn, true);
     else
         refuse(s, STARTS, "", ev_str_text(&name), built_for[build], &err);
     ir_genome_free(genome);
@@ -393,7 +495,7 @@ static void sweep_start(sweep *s, const task *t, const task_start *start, size_t
 typedef struct group {
     sweep *s;
     const task *t;
-    size_t number, build, turn, at;
+    size_t number, build, turn, at, bytes;
 } group;
 
 static ev_status on_sampled(void *context, const sampled *x, ev_error *err) {
@@ -402,13 +504,16 @@ static ev_status on_sampled(void *context, const sampled *x, ev_error *err) {
     (void)err;
     (void)snprintf(name, sizeof name, "%.60s %.60s group %zu, %zu%s", g->t->name, x->start,
                    g->number, g->at, x->is_sketch ? ", sketch" : "");
+    bool assembled = g->s->full || g->bytes <= GROUP_BYTES;
+    g->bytes += strlen(x->ptx);
     g->at += !x->is_sketch;
-    check_built(g->s, x->is_sketch ? SKETCHES : CHILDREN, x->ptx, name, g->build, g->turn);
+    check_built(g->s, x->is_sketch ? SKETCHES : CHILDREN, x->ptx, name, g->build, g->turn,
+                assembled);
     return EV_OK;
 }
 
 static void sweep_group(sweep *s, const task *t, size_t number, size_t build, size_t turn) {
-    group g = {s, t, number, build, turn, 0};
+    group g = {s, t, number, build, turn, 0, 0};
     ev_error err = {0};
     if (sampled_each(t, built_for[build], SEED, number, on_sampled, &g, &err) != EV_OK ||
         g.at != SAMPLED_GROUP) {
@@ -426,22 +531,21 @@ static bool is_turn(size_t *at) {
 }
 
 static bool sweep_tasks(sweep *s, size_t *at) {
-    size_t turn = 0;
     for (size_t i = 0; i < s->task_count; i++) {
         const task *t = s->tasks[i];
         for (size_t build = 0; build < BUILDS; build++) {
-            turn = build;
-            for (size_t g = 0; g < GROUPS; g++, turn++) {
-                bool is_due = s->full || (turn % BUILDS == 0 && (g + i) % SHARE == 0);
-                if (is_due && is_turn(at)) {
+            for (size_t g = 0; g < GROUPS; g++) {
+                bool due =
+                    (i + build) % 2 == 0 && (build + g) % BUILDS == 0 && (g + i) % SHARE == 0;
+                if ((s->full || due) && is_turn(at)) {
                     sweep_group(s, t, g, build, g / BUILDS);
                     return true;
                 }
             }
             for (size_t k = 0; k < t->start_count; k++) {
-                for (size_t m = 0; m < settings_of(&t->starts[k]); m++, turn++) {
-                    if ((s->full || turn % BUILDS == 0) && is_turn(at)) {
-                        sweep_start(s, t, &t->starts[k], m, build, m / BUILDS);
+                for (size_t m = 0; m < settings_of(&t->starts[k]); m++) {
+                    if ((s->full || is_due(&t->starts[k], m, build)) && is_turn(at)) {
+                        sweep_start(s, t, &t->starts[k], m, build, i + k + m / BUILDS);
                         return true;
                     }
                 }
@@ -516,7 +620,7 @@ static void find_targets(sweep *s) {
     ev_error ignored;
     (void)printf("%s takes", s->p.path);
     for (size_t t = 0; t < TARGETS; t++) {
-        s->has[t] = assembles(s, kernel, targets[t], &ignored);
+        s->has[t] = assembles(s, kernel, targets[t], 0, &ignored);
         if (s->has[t])
             (void)printf(" sm_%d", targets[t]);
     }
@@ -539,6 +643,8 @@ static ev_status open_tasks(sweep *s, ev_error *err) {
 static void work(sweep *s) {
     while (do_piece(s, atomic_fetch_add(&s->shared->next, 1)))
         continue;
+    for (size_t i = 0; i < PLACES; i++)
+        flush(s, &s->open[i]);
 }
 
 /* False: a process did not end well. */
@@ -563,13 +669,14 @@ static bool share(sweep *s) {
 /* True: nothing was refused, and there was something of every kind. */
 static bool print(const board *b) {
     bool fine = true;
-    (void)printf("%-26s %8s %10s %8s %8s %10s\n", "", "texts", "assembled", "again", "refused",
-                 "not taken");
+    (void)printf("%-26s %8s %10s %8s %8s %8s %10s\n", "", "texts", "assembled", "again", "left out",
+                 "refused", "not taken");
     for (size_t k = 0; k < KINDS; k++) {
-        (void)printf("%-26s %8u %10u %8u %8u %10u\n", kind_names[k], b->texts[k], b->runs[k],
-                     b->known[k], b->refused[k], b->not_taken[k]);
+        (void)printf("%-26s %8u %10u %8u %8u %8u %10u\n", kind_names[k], b->texts[k], b->runs[k],
+                     b->known[k], b->left_out[k], b->refused[k], b->not_taken[k]);
         fine = fine && b->refused[k] == 0 && b->runs[k] > 0;
     }
+    (void)printf("%u starts of the assembler\n", b->calls);
     return fine;
 }
 
@@ -584,7 +691,7 @@ static int run(sweep *s) {
         return 1;
     }
     double begin = ev_clock_now();
-    bool fine = share(s);
+    bool fine = proves_itself(s) && share(s);
     fine = print(s->shared) && fine;
     (void)printf("%.0f s\n", ev_clock_now() - begin);
     for (size_t i = 0; i < s->task_count; i++)

@@ -5,7 +5,7 @@
 set -euo pipefail
 build=$1
 readonly SKIPPED=77
-readonly EVALUATIONS=120 DEADLINE=100 # seconds that anything here may take
+readonly EVALUATIONS=80 DEADLINE=100 # seconds that anything here may take
 
 missing() {
   local tool
