@@ -79,6 +79,7 @@ typedef enum ir_form {
     IR_FORM_KEPT,
     IR_FORM_INTERIOR,
     IR_FORM_GUARDED,
+    IR_FORM_MEMBERS,
     IR_FORM_COUNT
 } ir_form;
 

@@ -275,6 +275,7 @@ bool ir_edit_opens(ir_edit_kind kind) {
     case IR_PHASE_UNROLL:
     case IR_PHASE_PIPELINE:
     case IR_PHASE_WRITE_OUT:
+    case IR_PHASE_GROUP:
     case IR_PHASE_RELABEL:
         break;
     }

@@ -17,6 +17,7 @@ typedef enum ir_phase {
     IR_PHASE_UNROLL,    /* several turns at a time */
     IR_PHASE_PIPELINE,  /* loads ahead of their turn */
     IR_PHASE_WRITE_OUT, /* all turns */
+    IR_PHASE_GROUP,     /* loads that go out together */
     IR_PHASE_RELABEL    /* threads and blocks */
 } ir_phase;
 

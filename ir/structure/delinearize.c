@@ -3,7 +3,8 @@
  * A kernel that computes `at = block * size + thread`, then `at % w` and `at / w`, gets the columns
  * along the axis of `at` and the rows along an axis that the launch does not use. The remainder is
  * the column and the quotient the row, so the divisions go; what the kernel computes from `at`
- * itself takes row * w + column. `at / (w * h)` is row / h. A second edit may divide the rows.
+ * itself takes row * w + column. `at / (w * h)` is row / h. A second edit may divide the rows. A
+ * test of `at` against w * n is one of row against n.
  *
  * Threads behind the end of a row do nothing. Threads behind the old grid do nothing either: the
  * kernel's own test of `at` keeps them away if there is one in its first block, else a new one. */
@@ -25,6 +26,7 @@ typedef struct delinearizing {
     int64_t width;        /* the same afterwards */
     LLVMValueRef divisor; /* an argument */
     LLVMValueRef column, row;
+    uint32_t row_tests, other_tests; /* of the flat index: those that became tests of the row */
 } delinearizing;
 
 static const char axes[] = "xyz";
@@ -146,6 +148,19 @@ static LLVMValueRef flat_of(const delinearizing *d, LLVMTypeRef type) {
     return LLVMBuildAdd(d->builder, first, as(d, d->column, type), "");
 }
 
+/* The same for what uses the flat index. Where the first block compares the row with the rows of a
+ * product that does not wrap, and nothing else is a test of the flat index, it does not wrap either
+ * in a thread that uses it. The flags let its parts be compared with those of other addresses. */
+static LLVMValueRef write_flat(const delinearizing *d, LLVMTypeRef type) {
+    LLVMValueRef flat = flat_of(d, type);
+    if (d->row_tests == 0 || d->other_tests > 0 || !LLVMIsAInstruction(flat))
+        return flat;
+    LLVMSetNSW(flat, true);
+    if (LLVMIsAInstruction(LLVMGetOperand(flat, 0)))
+        LLVMSetNSW(LLVMGetOperand(flat, 0), true);
+    return flat;
+}
+
 /* The quotient or remainder, by row and column; `others`: the factors beside the divisor. */
 static LLVMValueRef divided(const delinearizing *d, LLVMValueRef insn, LLVMValueRef *others,
                             uint32_t count) {
@@ -167,11 +182,65 @@ static LLVMValueRef divided(const delinearizing *d, LLVMValueRef insn, LLVMValue
     return LLVMBuildAdd(d->builder, first, column, "");
 }
 
-static ev_status replace(const delinearizing *d, ev_error *err) {
+/* A product over the divisor, which is one of its factors and at least 1; NULL: it is none, or the
+ * product may wrap. */
+static LLVMValueRef over_divisor(const delinearizing *d, LLVMValueRef product, bool is_signed) {
+    if (product == d->divisor)
+        return LLVMConstInt(LLVMTypeOf(product), 1, false);
+    if (LLVMIsASExtInst(product) || LLVMIsAZExtInst(product)) {
+        bool keeps_sign = LLVMIsASExtInst(product);
+        LLVMValueRef narrow = over_divisor(d, LLVMGetOperand(product, 0), keeps_sign);
+        return narrow ? LLVMBuildIntCast2(d->builder, narrow, LLVMTypeOf(product), keeps_sign, "")
+                      : NULL;
+    }
+    if (!LLVMIsAInstruction(product) || LLVMGetInstructionOpcode(product) != LLVMMul ||
+        !(is_signed ? LLVMGetNSW(product) : LLVMGetNUW(product)))
+        return NULL;
+    for (unsigned k = 0; k < 2; k++) {
+        LLVMValueRef part = over_divisor(d, LLVMGetOperand(product, k), is_signed);
+        if (!part)
+            continue;
+        LLVMValueRef all = LLVMBuildMul(d->builder, part, LLVMGetOperand(product, 1 - k), "");
+        if (LLVMIsAInstruction(all) && is_signed)
+            LLVMSetNSW(all, true);
+        else if (LLVMIsAInstruction(all))
+            LLVMSetNUW(all, true);
+        return all;
+    }
+    return NULL;
+}
+
+/* Writes a test of the flat index against a product with the divisor as one of the row. */
+static void replace_test(delinearizing *d, uint32_t insn) {
+    LLVMValueRef test = d->flow.insns[insn];
+    LLVMIntPredicate p = LLVMGetICmpPredicate(test);
+    bool is_signed = p == LLVMIntSLT || p == LLVMIntSGE || p == LLVMIntSGT || p == LLVMIntSLE;
+    bool below = p == LLVMIntSLT || p == LLVMIntSGE || p == LLVMIntULT || p == LLVMIntUGE;
+    unsigned at = below ? 0 : 1; /* "at < product", or "product > at" */
+    bool of_flat = is_flat(LLVMGetOperand(test, 0), d->axis, d->size) ||
+                   is_flat(LLVMGetOperand(test, 1), d->axis, d->size);
+    if (!of_flat)
+        return;
+    d->other_tests++;
+    if (p == LLVMIntEQ || p == LLVMIntNE || !is_flat(LLVMGetOperand(test, at), d->axis, d->size))
+        return;
+    LLVMPositionBuilderBefore(d->builder, test);
+    LLVMValueRef rows = over_divisor(d, LLVMGetOperand(test, 1 - at), is_signed);
+    if (!rows)
+        return;
+    d->other_tests -= is_signed;
+    d->row_tests += is_signed && d->flow.home[insn] == 0;
+    LLVMSetOperand(test, at, as(d, d->row, LLVMTypeOf(rows)));
+    LLVMSetOperand(test, 1 - at, rows);
+}
+
+static ev_status replace(delinearizing *d, ev_error *err) {
     LLVMValueRef others[MOST_FACTORS];
     uint32_t count = 0;
     for (uint32_t i = 0; i < d->flow.insn_count; i++) {
         LLVMValueRef insn = d->flow.insns[i];
+        if (LLVMIsAICmpInst(insn))
+            replace_test(d, i);
         if (!divides(insn, d->axis, d->size, d->divisor, others, &count))
             continue;
         LLVMPositionBuilderBefore(d->builder, insn);
@@ -187,7 +256,7 @@ static ev_status replace(const delinearizing *d, ev_error *err) {
         if (!flat[i])
             continue;
         LLVMPositionBuilderBefore(d->builder, insn);
-        LLVMReplaceAllUsesWith(insn, flat_of(d, LLVMTypeOf(insn)));
+        LLVMReplaceAllUsesWith(insn, write_flat(d, LLVMTypeOf(insn)));
     }
     return EV_OK;
 }

@@ -4,10 +4,12 @@
  * Jammed members and unrolled turns often load the same values: the window of one output slides
  * along with the next one's. Their addresses are compared as polynomials (polynomials_internal.h).
  * A load takes the value of an earlier one of the same address that dominates it, if nothing
- * between the two may write there. Every other address of the same polynomial is written as an
- * earlier one plus a constant, so that LLVM sees which accesses are neighbours, and joins them into
- * vectors. */
-#include "ir/structure/analyses/polynomials_internal.h"
+ * between the two may write there. An earlier load that stands under conditions serves, too, if
+ * they hold wherever the later load runs (facts_internal.h): neighbours at the border of an image
+ * test the same columns. Its value then goes through a variable in memory, which LLVM makes a PHI
+ * of. Every other address of the same polynomial is written as an earlier one plus a constant, so
+ * that LLVM sees which accesses are neighbours, and joins them into vectors. */
+#include "ir/structure/analyses/facts_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
 
@@ -18,10 +20,13 @@ typedef struct access {
     ir_spot spot;
     LLVMValueRef pointer, root; /* root: what the address begins at */
     uint32_t before;            /* the last access of the same sum; IR_NONE: none */
+    LLVMValueRef variable;      /* holds a load's value for loads that it does not dominate ... */
+    uint32_t fork;              /* ... and holds 0 from the branch of this block on */
 } access;
 
 typedef struct merging {
     ir_flow flow;
+    ir_facts_of *facts;
     access *accesses, *writes; /* writes: root NULL: it may write anywhere */
     uint32_t count, write_count;
     uint32_t *last; /* by sum: its last access, plus 1 */
@@ -78,20 +83,61 @@ static bool is_written_between(const merging *m, const access *a, const access *
     return false;
 }
 
-/* Takes the value of an earlier load; false: there is none. */
+/* Whether `b` is a load of what `a` loads. */
+static bool loads_the_same(const merging *m, const access *b, const access *a) {
+    LLVMValueRef load = m->flow.insns[a->insn], other = m->flow.insns[b->insn];
+    return b->spot.constant == a->spot.constant && LLVMIsALoadInst(other) &&
+           LLVMTypeOf(other) == LLVMTypeOf(load);
+}
+
+/* Takes the value of an earlier load that dominates this one; false: there is none. */
 static bool take_earlier(merging *m, const access *a) {
     const ir_flow *flow = &m->flow;
-    LLVMValueRef load = flow->insns[a->insn];
     uint32_t looks = 0;
     for (uint32_t at = a->before; at != IR_NONE && looks < MOST_LOOKS; looks++) {
         const access *b = &m->accesses[at];
-        LLVMValueRef other = flow->insns[b->insn];
         at = b->before;
-        if (b->spot.constant != a->spot.constant || !LLVMIsALoadInst(other) ||
-            LLVMTypeOf(other) != LLVMTypeOf(load) || !is_over(flow, b->insn, a->insn) ||
+        if (!loads_the_same(m, b, a) || !is_over(flow, b->insn, a->insn) ||
             is_written_between(m, b, a))
             continue;
-        LLVMReplaceAllUsesWith(load, other);
+        LLVMReplaceAllUsesWith(flow->insns[a->insn], flow->insns[b->insn]);
+        return true;
+    }
+    return false;
+}
+
+/* The variable that holds the value of a load where it has run, and 0 where the branch at the end
+ * of `fork` has passed it by. */
+static LLVMValueRef variable_of(const merging *m, access *b, uint32_t fork) {
+    if (b->variable && b->fork == fork)
+        return b->variable;
+    LLVMValueRef load = m->flow.insns[b->insn];
+    LLVMTypeRef type = LLVMTypeOf(load);
+    LLVMPositionBuilderBefore(m->builder, LLVMGetFirstInstruction(m->flow.blocks[0]));
+    b->variable = LLVMBuildAlloca(m->builder, type, "");
+    b->fork = fork;
+    LLVMPositionBuilderBefore(m->builder, ir_flow_last(&m->flow, fork));
+    LLVMBuildStore(m->builder, LLVMConstNull(type), b->variable);
+    LLVMPositionBuilderBefore(m->builder, LLVMGetNextInstruction(load));
+    LLVMBuildStore(m->builder, load, b->variable);
+    return b->variable;
+}
+
+/* Takes the value of an earlier load that has run wherever this one runs; false: there is none. */
+static bool take_guarded(merging *m, const access *a) {
+    const ir_flow *flow = &m->flow;
+    LLVMValueRef load = flow->insns[a->insn];
+    uint32_t looks = 0, fork = 0;
+    for (uint32_t at = a->before; at != IR_NONE && looks < MOST_LOOKS; looks++) {
+        access *b = &m->accesses[at];
+        at = b->before;
+        if (!loads_the_same(m, b, a) ||
+            !ir_facts_runs_before(m->facts, flow->home[b->insn], flow->home[a->insn], &fork) ||
+            fork == flow->home[b->insn] || is_written_between(m, b, a))
+            continue;
+        LLVMValueRef variable = variable_of(m, b, fork);
+        LLVMPositionBuilderBefore(m->builder, load);
+        LLVMReplaceAllUsesWith(load, LLVMBuildLoad2(m->builder, LLVMTypeOf(load), variable, ""));
         return true;
     }
     return false;
@@ -167,7 +213,8 @@ static bool merge_all(merging *m) {
     m->accesses = EV_NEW_ARRAY(m->flow.arena, access, m->flow.insn_count + 1);
     m->writes = EV_NEW_ARRAY(m->flow.arena, access, m->flow.insn_count + 1);
     m->merged = EV_NEW_ARRAY(m->flow.arena, LLVMValueRef, m->flow.insn_count + 1);
-    if (!sums || !m->accesses || !m->writes || !m->merged)
+    m->facts = sums ? ir_facts_new(&m->flow, sums) : NULL;
+    if (!m->facts || !m->accesses || !m->writes || !m->merged)
         return false;
     list_writes(m);
     for (uint32_t i = 0; i < m->flow.insn_count; i++) {
@@ -181,7 +228,7 @@ static bool merge_all(merging *m) {
             return false;
         if (a->before == IR_NONE)
             continue;
-        if (LLVMIsALoadInst(insn) && take_earlier(m, a)) {
+        if (LLVMIsALoadInst(insn) && (take_earlier(m, a) || take_guarded(m, a))) {
             m->merged[m->merged_count++] = insn;
             m->last[a->spot.sum] = a->before + 1;
             m->count--;
@@ -190,13 +237,14 @@ static bool merge_all(merging *m) {
         write_address(m, a);
         a->pointer = ir_pointer_of(insn);
     }
-    return true;
+    return !ir_facts_failed(m->facts);
 }
 
 ev_status ir_merge_loads(LLVMValueRef function, ev_arena *arena, bool *changed, ev_error *err) {
     merging m = {.changed = false};
     EV_TRY(ir_flow_make(function, arena, &m.flow, err));
     m.builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(function)));
+    LLVMSetCurrentDebugLocation2(m.builder, NULL);
     bool ok = merge_all(&m);
     LLVMDisposeBuilder(m.builder);
     for (uint32_t i = 0; i < m.merged_count; i++)

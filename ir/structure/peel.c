@@ -10,8 +10,10 @@
  *
  * Where threads of a block do not work together, and no bound stands in a loop, each thread chooses
  * its copy by the comparisons themselves. So one thread at the edge of a block, such as one whose
- * members do not all have work, does not send the whole block to the slower copy. */
+ * members do not all have work, does not send the whole block to the slower copy. With the form
+ * "members", bounds in loops stay as they are, and each thread chooses by the others. */
 #include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/facts_internal.h"
 #include "ir/structure/analyses/range_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/version_internal.h"
@@ -40,6 +42,7 @@ typedef struct peeling {
     uint32_t count;
     uint32_t in_loops; /* of the bounds */
     bool by_thread;    /* each thread chooses its copy */
+    bool of_members;   /* bounds in loops stay */
 } peeling;
 
 /* ---- values that the block shares -------------------------------------------------------------
@@ -267,18 +270,6 @@ static LLVMIntPredicate swapped(LLVMIntPredicate p) {
     return p;
 }
 
-static LLVMIntPredicate opposite(LLVMIntPredicate p) {
-    static const LLVMIntPredicate to[][2] = {{LLVMIntSLT, LLVMIntSGE},
-                                             {LLVMIntSLE, LLVMIntSGT},
-                                             {LLVMIntULT, LLVMIntUGE},
-                                             {LLVMIntULE, LLVMIntUGT}};
-    for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
-        if (p == to[i][0] || p == to[i][1])
-            return p == to[i][0] ? to[i][1] : to[i][0];
-    }
-    return p;
-}
-
 /* The distance of a sum's ranged terms to the least and the greatest sum. False: over 31 bits. */
 static bool span_of(const peeling *p, const ir_affine *sum, uint32_t place, ir_range *span) {
     *span = (ir_range){0, 0};
@@ -325,7 +316,7 @@ static bool read_side(const peeling *p, uint32_t insn, unsigned side, bound *out
     predicate = side == 0 ? predicate : swapped(predicate);
     out->is_upper = is_upper(out);
     out->holds = is_less(predicate) == out->is_upper;
-    out->inside = out->holds ? predicate : opposite(predicate);
+    out->inside = out->holds ? predicate : ir_opposite(predicate);
     return true;
 }
 
@@ -334,13 +325,15 @@ static void find_bounds(peeling *p) {
     for (uint32_t i = 0; i < flow->insn_count && p->count < MOST_BOUNDS; i++) {
         LLVMValueRef value = flow->insns[i];
         bound *b = &p->bounds[p->count];
+        bool in_loop = ir_loop_of(flow, flow->home[i]) != IR_NONE;
         if (!p->version.holds[flow->home[i]] || !LLVMIsAICmpInst(value) ||
+            (in_loop && p->of_members) ||
             LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(value, 0))) != LLVMIntegerTypeKind)
             continue;
         if (!read_side(p, i, 0, b) && !read_side(p, i, 1, b))
             continue;
         p->count++;
-        p->in_loops += ir_loop_of(flow, flow->home[i]) != IR_NONE;
+        p->in_loops += in_loop;
     }
 }
 
@@ -423,12 +416,14 @@ static ev_status peel(peeling *p, ev_error *err) {
     if (!p->bounds || !p->made)
         return ev_fail_memory(err, flow->insn_count);
     find_bounds(p);
-    if (p->count == 0 || (p->in_loops == 0 && p->count < FEWEST_BOUNDS))
+    if (p->count == 0 || (p->in_loops == 0 && !p->of_members && p->count < FEWEST_BOUNDS))
         return ev_fail(err, EV_BAD,
                        "the kernel has %u tests of coordinates against sizes, none in a loop: too "
                        "few for a copy without them",
                        p->count);
     p->by_thread = can_choose_by_thread(p);
+    if (p->of_members && !p->by_thread)
+        return ev_fail(err, EV_BAD, "the threads of a block work together");
     EV_TRY(ir_version_write(&p->version, write_test(p), err));
     LLVMTypeRef bit = LLVMInt1TypeInContext(p->s->base->context);
     for (uint32_t i = 0; i < p->count; i++)
@@ -437,8 +432,10 @@ static ev_status peel(peeling *p, ev_error *err) {
     return EV_OK;
 }
 
-ev_status ir_structure_peel(ir_structure *s, ev_error *err) {
-    peeling p = {.s = s};
+ev_status ir_structure_peel(ir_structure *s, ir_form form, ev_error *err) {
+    if (form != IR_FORM_NONE && form != IR_FORM_MEMBERS)
+        return ev_fail(err, EV_BAD, "\"form\" is neither left out nor \"members\"");
+    peeling p = {.s = s, .of_members = form == IR_FORM_MEMBERS};
     ev_status status = ir_version_open(s, 0, &p.version, err);
     p.ranges = (ir_ranges){&p.version.flow, s->base->block};
     if (status == EV_OK)

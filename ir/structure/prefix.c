@@ -23,7 +23,8 @@ static const char normal[] =
     "globaldce,function(sroa,early-cse<memssa>," TIDY ",instcombine<no-verify-fixpoint>," TIDY
     ",early-cse<memssa>,adce,loop-simplify,lcssa)";
 
-static ev_status run(const ir_base *base, LLVMModuleRef module, const char *passes, ev_error *err) {
+ev_status ir_early_run(const ir_base *base, LLVMModuleRef module, const char *passes,
+                       ev_error *err) {
     LLVMErrorRef failure = LLVMRunPasses(module, passes, base->machine, base->options);
     if (!failure)
         return EV_OK;
@@ -46,23 +47,25 @@ static void ask_to_inline(LLVMModuleRef module, LLVMValueRef entry) {
 }
 
 ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) {
-    EV_TRY(run(base, module, normal, err));
+    EV_TRY(ir_early_run(base, module, normal, err));
     return ir_structure_hoist_bounds(LLVMGetNamedFunction(module, base->entry), err);
 }
 
 /* Behind an edit: merges loads that have become equal, and normalises the rest. */
 static ev_status renormalise(const ir_structure *s, ev_error *err) {
     static const char again[] =
-        "function(instcombine<no-verify-fixpoint>,early-cse<memssa>,adce,lcssa)";
+        "function(sroa,instcombine<no-verify-fixpoint>,early-cse<memssa>,adce,lcssa)";
     bool changed = false;
     EV_TRY(ir_early_normalise(s->base, s->base->module, err));
+    LLVMPrintModuleToFile(s->base->module, "/tmp/before.ll", NULL);
     EV_TRY(ir_merge_loads(s->function, s->arena, &changed, err));
-    return changed ? run(s->base, s->base->module, again, err) : EV_OK;
+    LLVMPrintModuleToFile(s->base->module, "/tmp/after.ll", NULL);
+    return changed ? ir_early_run(s->base, s->base->module, again, err) : EV_OK;
 }
 
 static ev_status make_early(const ir_base *base, ev_error *err) {
     ask_to_inline(base->module, LLVMGetNamedFunction(base->module, base->entry));
-    EV_TRY(run(base, base->module, inlining, err));
+    EV_TRY(ir_early_run(base, base->module, inlining, err));
     return ir_early_normalise(base, base->module, err);
 }
 
@@ -91,9 +94,11 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
     case IR_EDIT_DELINEARIZE:
         return ir_structure_delinearize(s, edit, err);
     case IR_EDIT_PEEL:
-        return ir_structure_peel(s, err);
+        return ir_structure_peel(s, edit->form, err);
     case IR_EDIT_UNROLL_LOOP:
         return ir_structure_unroll_loop(s, edit, err);
+    case IR_EDIT_GROUP_LOADS:
+        return ir_structure_group(s, edit, err);
     case IR_EDIT_PAD:
     case IR_EDIT_SWIZZLE:
         return ir_structure_pitch(s, edit, err);

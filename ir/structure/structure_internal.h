@@ -32,6 +32,9 @@ enum { IR_MOST_SHARED = 48 * 1024 };
 /* Bytes of the module's shared arrays that are used, but `without`, which may be NULL. */
 uint64_t ir_shared_bytes(LLVMModuleRef module, LLVMValueRef without);
 
+/* Runs passes of LLVM's, as `opt -passes` names them. EV_INFRA: a pass failed. */
+ev_status ir_early_run(const ir_base *base, LLVMModuleRef module, const char *passes,
+                       ev_error *err) EV_CHECKED;
 /* Brings a function into early form: normalises what clang or an edit left. */
 ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) EV_CHECKED;
 
@@ -72,7 +75,8 @@ ev_status ir_structure_sink(ir_structure *s, const ir_edit *edit, ev_error *err)
 
 ev_status ir_structure_specialise(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
-ev_status ir_structure_peel(ir_structure *s, ev_error *err) EV_CHECKED;
+ev_status ir_structure_group(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+ev_status ir_structure_peel(ir_structure *s, ir_form form, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_unroll_loop(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 

@@ -5,7 +5,9 @@
  *
  * With the form "interior", the kernel is peeled first where that applies, and the loop is unrolled
  * in the copy of the interior alone. Members of `coarsen` that may have no work select their
- * coordinates, which hides that they load the same values; in the interior, they do not. */
+ * coordinates, which hides that they load the same values; in the interior, they do not. With the
+ * form "members", the copy is that of threads whose members all have work (peel.c): it keeps the
+ * tests in loops, such as those of a border, and merges loads that stand under equal ones. */
 #include "ir/structure/structure_internal.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -70,22 +72,11 @@ static void mark(const ir_structure *s, const ir_flow *flow, uint32_t loop) {
                     LLVMMetadataAsValue(context, node));
 }
 
-static ev_status unroll(const ir_structure *s, ev_error *err) {
-    LLVMErrorRef failure =
-        LLVMRunPasses(s->base->module, passes, s->base->machine, s->base->options);
-    if (!failure)
-        return EV_OK;
-    char *text = LLVMGetErrorMessage(failure);
-    ev_status status = ev_fail(err, EV_INFRA, "LLVM's loop-unroll: %s", text);
-    LLVMDisposeErrorMessage(text);
-    return status;
-}
-
 /* Peels the kernel, or leaves it as it is where `peel` is refused. */
-static ev_status try_peel(ir_structure *s, ev_error *err) {
+static ev_status try_peel(ir_structure *s, ir_form form, ev_error *err) {
     ev_error why = {0};
     LLVMModuleRef kept = LLVMCloneModule(s->base->module);
-    ev_status status = ir_structure_peel(s, &why);
+    ev_status status = ir_structure_peel(s, form, &why);
     if (status != EV_BAD) {
         LLVMDisposeModule(kept);
         return status == EV_OK ? ir_early_normalise(s->base, s->base->module, err)
@@ -99,10 +90,11 @@ static ev_status try_peel(ir_structure *s, ev_error *err) {
 
 ev_status ir_structure_unroll_loop(ir_structure *s, const ir_edit *edit, ev_error *err) {
     ir_flow flow;
-    if (edit->form != IR_FORM_NONE && edit->form != IR_FORM_INTERIOR)
-        return ev_fail(err, EV_BAD, "\"form\" is neither left out nor \"interior\"");
-    if (edit->form == IR_FORM_INTERIOR)
-        EV_TRY(try_peel(s, err));
+    if (edit->form != IR_FORM_NONE && edit->form != IR_FORM_INTERIOR &&
+        edit->form != IR_FORM_MEMBERS)
+        return ev_fail(err, EV_BAD, "\"form\" is neither left out nor \"interior\" or \"members\"");
+    if (edit->form != IR_FORM_NONE)
+        EV_TRY(try_peel(s, edit->form == IR_FORM_MEMBERS ? edit->form : IR_FORM_NONE, err));
     EV_TRY(ir_flow_make(s->function, s->arena, &flow, err));
     uint32_t at =
         edit->anchor.kind == IR_ANCHOR_LOOP ? ir_loop_find(&flow, edit->anchor.path) : IR_NONE;
@@ -113,5 +105,5 @@ ev_status ir_structure_unroll_loop(ir_structure *s, const ir_edit *edit, ev_erro
         if (is_within(&flow, l, at))
             mark(s, &flow, l);
     }
-    return unroll(s, err);
+    return ir_early_run(s->base, s->base->module, passes, err);
 }

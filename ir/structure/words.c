@@ -31,6 +31,7 @@ static const char *const places[IR_FORM_COUNT] = {
     [IR_FORM_PADDED] = " padded",
     [IR_FORM_INTERIOR] = "",
     [IR_FORM_GUARDED] = "",
+    [IR_FORM_MEMBERS] = "",
     [IR_FORM_KEPT] = " a block apart, while the last blocks do nothing",
 };
 
@@ -108,20 +109,31 @@ static void describe_sink(const ir_work *work, const ir_edit *edit, ev_str *out)
 
 static void describe_peel(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
-    (void)edit;
-    ev_str_append(out, "gives blocks in the interior a copy of the kernel without tests of "
-                       "coordinates");
+    ev_str_append(out, edit->form == IR_FORM_MEMBERS
+                           ? "gives threads whose members all have work a copy of the kernel "
+                             "without the tests of that"
+                           : "gives blocks in the interior a copy of the kernel without tests of "
+                             "coordinates");
 }
 
 static void describe_unroll(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
-    ev_str_printf(out, "writes out all turns of loop %s%s", edit->anchor.path,
-                  edit->form == IR_FORM_INTERIOR
-                      ? " in a copy of the kernel without tests of coordinates"
-                      : "");
+    const char *where = "";
+    if (edit->form == IR_FORM_INTERIOR)
+        where = " in a copy of the kernel without tests of coordinates";
+    else if (edit->form == IR_FORM_MEMBERS)
+        where = " in a copy of the kernel for threads whose members all have work";
+    ev_str_printf(out, "writes out all turns of loop %s%s", edit->anchor.path, where);
 }
 
 const ir_rule ir_rule_UNROLL_LOOP = {no_sites, no_draw, is_applied, describe_unroll};
+static void describe_group(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "sends out up to %lld loads before the first of their values is used",
+                  (long long)edit->option);
+}
+
+const ir_rule ir_rule_GROUP_LOADS = {no_sites, no_draw, is_applied, describe_group};
 const ir_rule ir_rule_PEEL = {no_sites, no_draw, is_applied, describe_peel};
 static void describe_pad(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;

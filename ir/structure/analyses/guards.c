@@ -21,13 +21,12 @@ static bool has_one_way_in(const ir_flow *flow, LLVMBasicBlockRef block) {
     return flow->back.first[b + 1] - flow->back.first[b] == 1;
 }
 
-static bool is_bit(LLVMValueRef value, bool bit) {
+bool ir_is_bit(LLVMValueRef value, bool bit) {
     return LLVMIsAConstantInt(value) && LLVMGetIntTypeWidth(LLVMTypeOf(value)) == 1 &&
            LLVMConstIntGetZExtValue(value) == (bit ? 1 : 0);
 }
 
-/* Whether the condition has value `leaves_if` as soon as one of two others has. */
-static bool is_either(LLVMValueRef condition, bool leaves_if, LLVMValueRef parts[2]) {
+bool ir_is_either(LLVMValueRef condition, bool leaves_if, LLVMValueRef parts[2]) {
     if (!LLVMIsAInstruction(condition))
         return false;
     LLVMOpcode op = LLVMGetInstructionOpcode(condition);
@@ -39,16 +38,16 @@ static bool is_either(LLVMValueRef condition, bool leaves_if, LLVMValueRef parts
     if (op != LLVMSelect)
         return false;
     parts[1] = LLVMGetOperand(condition, leaves_if ? 2 : 1);
-    return is_bit(LLVMGetOperand(condition, leaves_if ? 1 : 2), leaves_if);
+    return ir_is_bit(LLVMGetOperand(condition, leaves_if ? 1 : 2), leaves_if);
 }
 
 static void add_tests(ir_guards *out, LLVMValueRef condition, bool leaves_if, unsigned depth) {
     LLVMValueRef parts[2];
     if (depth > 0 && LLVMIsAInstruction(condition) &&
         LLVMGetInstructionOpcode(condition) == LLVMXor &&
-        is_bit(LLVMGetOperand(condition, 1), true)) {
+        ir_is_bit(LLVMGetOperand(condition, 1), true)) {
         add_tests(out, LLVMGetOperand(condition, 0), !leaves_if, depth - 1);
-    } else if (depth > 0 && is_either(condition, leaves_if, parts)) {
+    } else if (depth > 0 && ir_is_either(condition, leaves_if, parts)) {
         add_tests(out, parts[0], leaves_if, depth - 1);
         add_tests(out, parts[1], leaves_if, depth - 1);
     } else {

@@ -21,6 +21,11 @@ typedef struct ir_guards {
     uint32_t test_count;
 } ir_guards;
 
+/* Whether a value is the constant `bit`. */
+bool ir_is_bit(LLVMValueRef value, bool bit);
+/* Whether the condition has value `leaves_if` as soon as one of two others has, which come in
+ * `parts`. */
+bool ir_is_either(LLVMValueRef condition, bool leaves_if, LLVMValueRef parts[2]);
 /* Lists the guards, in order. */
 void ir_guards_find(const ir_flow *flow, ir_guards *out);
 /* Makes the guards' branches unconditional; their conditions stay in the code. */

@@ -389,6 +389,86 @@ bool ir_polynomials_spot(ir_polynomials *s, LLVMValueRef pointer, ir_spot *out) 
     return !s->failed;
 }
 
+bool ir_polynomials_difference(ir_polynomials *s, LLVMValueRef left, LLVMValueRef right,
+                               bool is_signed, ir_spot *out) {
+    sum all, part;
+    ext by = is_signed ? BY_SIGN : BY_ZEROS;
+    *out = (ir_spot){IR_NONE, 0};
+    if (LLVMGetTypeKind(LLVMTypeOf(left)) != LLVMIntegerTypeKind || width_of(left) > WIDEST / 2)
+        return true;
+    s->steps = MOST_STEPS;
+    read_value(s, left, by, WIDEST, &all);
+    read_value(s, right, by, WIDEST, &part);
+    if (add_sum(&all, &part, -1))
+        *out = (ir_spot){sum_number(s, &all), all.constant};
+    return !s->failed;
+}
+
+/* Whether a value is not negative by the instruction that makes it. */
+static bool is_natural(LLVMValueRef value) {
+    if (!value || !LLVMIsAInstruction(value))
+        return false;
+    LLVMValueRef right = LLVMGetNumOperands(value) > 1 ? LLVMGetOperand(value, 1) : NULL;
+    bool by_constant = right && LLVMIsAConstantInt(right);
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAnd:
+        return by_constant && LLVMConstIntGetSExtValue(right) >= 0;
+    case LLVMLShr:
+        return by_constant && LLVMConstIntGetZExtValue(right) > 0;
+    case LLVMURem:
+        return by_constant && LLVMConstIntGetSExtValue(right) > 0;
+    case LLVMZExt:
+        return true;
+    case LLVMCall: /* indices and sizes of threads and blocks */
+        return strncmp(ir_call_name(value), "llvm.nvvm.read.ptx.sreg.tid.", 28) == 0 ||
+               strncmp(ir_call_name(value), "llvm.nvvm.read.ptx.sreg.ctaid.", 30) == 0;
+    default:
+        return false;
+    }
+}
+
+/* Whether a factor is not negative: a value of its own, or one that is widened. */
+static bool is_natural_factor(const ir_polynomials *s, uint32_t number) {
+    const factor *f = item_at(&s->factors, number);
+    if (f->sum == IR_NONE)
+        return is_natural(f->value);
+    if (f->by == BY_ZEROS)
+        return true;
+    const key *narrow = item_at(&s->sums, f->sum);
+    const product *p = narrow->count == 1 ? item_at(&s->products, narrow->terms[0]) : NULL;
+    return p && f->constant == 0 && p->times == 1 && p->count == 1 &&
+           is_natural_factor(s, p->factors[0]);
+}
+
+/* Subtracts the terms of sum `number` from a sum, or adds them. */
+static bool add_terms(const ir_polynomials *s, uint32_t number, int64_t times, sum *to) {
+    const key *k = item_at(&s->sums, number);
+    for (uint32_t t = 0; t < k->count; t++) {
+        product p = *(const product *)item_at(&s->products, k->terms[t]);
+        p.times = product_of_two(p.times, times, to->width);
+        if (!add_product(to, &p))
+            return false;
+    }
+    return true;
+}
+
+bool ir_polynomials_at_most(const ir_polynomials *s, const ir_spot *a, const ir_spot *b) {
+    sum beside = {.width = WIDEST};
+    if (a->sum == b->sum)
+        return a->constant <= b->constant;
+    if (!add_terms(s, a->sum, 1, &beside) || !add_terms(s, b->sum, -1, &beside))
+        return false;
+    for (uint32_t t = 0; t < beside.count; t++) {
+        const product *p = &beside.terms[t];
+        bool natural = p->times < 0;
+        for (uint32_t i = 0; i < p->count; i++)
+            natural = natural && is_natural_factor(s, p->factors[i]);
+        if (!natural)
+            return false;
+    }
+    return a->constant <= b->constant;
+}
+
 uint32_t ir_polynomials_count(const ir_polynomials *s) {
     return s->sums.count;
 }

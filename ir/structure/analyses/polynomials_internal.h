@@ -28,6 +28,14 @@ typedef struct ir_spot {
 
 /* The sum is IR_NONE where it has too many terms. False: out of memory. */
 bool ir_polynomials_spot(ir_polynomials *sums, LLVMValueRef pointer, ir_spot *out);
+/* left - right, of integers of one type with at most 32 bits, read with their signs or without. The
+ * difference is a whole number, as nothing wraps. The sum is IR_NONE where there is none to tell.
+ * False: out of memory. */
+bool ir_polynomials_difference(ir_polynomials *sums, LLVMValueRef left, LLVMValueRef right,
+                               bool is_signed, ir_spot *out);
+/* Whether a whole number (ir_polynomials_difference) is at most another one, whatever the values of
+ * their terms are: what one has beside the other is known not to be negative. */
+bool ir_polynomials_at_most(const ir_polynomials *sums, const ir_spot *a, const ir_spot *b);
 /* The numbers given so far: all are below. */
 uint32_t ir_polynomials_count(const ir_polynomials *sums);
 

@@ -633,3 +633,67 @@ extern "C" __global__ void awaited(PARAMETERS) {
     if (at < m * n)
         y[at] = last[31 - threadIdx.x] + (float)(at % n);
 }
+
+/* Loads of one address under conditions of which one follows from another, and one does not. */
+extern "C" __global__ void doubted(PARAMETERS) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i >= m * n)
+        return;
+    float a = 0, b = 0, c = 0, d = 0;
+    if (i + 1 < m * n - 3)
+        a = x[i + 1];
+    if (i + 1 < m * n) /* where the first may not have run */
+        b = x[i + 1];
+    if (i + 2 < m * n - 3) /* only where it has */
+        c = x[i + 1];
+    if (m * n - 3 >= i && i + 1 < m * n) /* the same number on another side */
+        d = x[i + 1];
+    y[i] = a + 2 * b + 4 * c + 8 * d;
+}
+
+/* A load that data and a turn decide upon, and one that only the turn decides upon. */
+extern "C" __global__ void passed_by(PARAMETERS) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i >= m * n)
+        return;
+    float a = 0;
+    for (int k = 0; k < 3; k++) {
+        if (w[5 + k] > 5)
+            continue;
+        if (i > k)
+            a += w[k];
+    }
+    for (int k = 0; k < 3; k++)
+        if (i > k)
+            a += 2 * w[k];
+    y[i] = a;
+}
+
+/* A store between loads of one address, and one between guarded loads. */
+extern "C" __global__ void stored_between(PARAMETERS) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i >= m * n)
+        return;
+    float a = 0, b = 0;
+    if (i > 2)
+        a = y[i] + x[i];
+    y[i] = a + 3;
+    if (i > 2)
+        b = y[i] * x[i];
+    y[i] = a + b;
+}
+
+/* Loads that need other loads, and code that needs them. */
+extern "C" __global__ void chained(PARAMETERS) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i >= m * n)
+        return;
+    float sum = 0;
+    for (int k = 0; k < 4; k++) {
+        int at = (int)x[i] % 4 + k;
+        sum = sum * 2 + w[at];
+        if (sum > 40)
+            sum -= w[(int)sum % 8];
+    }
+    y[i] = sum;
+}

@@ -79,6 +79,10 @@ static const subject subjects[] = {
     {"exact", {"m", "1", "1"}, {1, 1, 1}},
     {"beside", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"awaited", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"doubted", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"passed_by", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"stored_between", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"chained", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
 };
 
 #define COARSEN(anchor, option, form)                                                              \
@@ -130,6 +134,11 @@ static const subject subjects[] = {
 #define UNROLL(loop) "{\"kind\":\"unroll-loop\",\"anchor\":\"loop " loop "\"}"
 #define UNROLL_IN(loop)                                                                            \
     "{\"kind\":\"unroll-loop\",\"anchor\":\"loop " loop "\",\"form\":\"interior\"}"
+
+#define UNROLL_OF_MEMBERS(loop)                                                                    \
+    "{\"kind\":\"unroll-loop\",\"anchor\":\"loop " loop "\",\"form\":\"members\"}"
+#define PEEL_OF_MEMBERS "{\"kind\":\"peel\",\"form\":\"members\"}"
+#define GROUP(option) "{\"kind\":\"group-loads\",\"option\":" #option "}"
 
 #define PAD(array, option) "{\"kind\":\"pad\",\"anchor\":\"" array "\",\"option\":" #option "}"
 #define SWIZZLE(array, option)                                                                     \
@@ -427,6 +436,53 @@ static void members_and_turns_share_loads(void **state) {
     assert_int_equal(count_in_base("renewed", UNROLL("0"), loads), 3);
 }
 
+/* Members at a border load what several of them need once, under the conditions of the first; a
+ * load whose condition does not follow from an earlier one's stays. */
+static void guarded_loads_are_shared(void **state) {
+    (void)state;
+    static const char loads[] = "load float";
+    assert_int_equal(count_in_base("doubted", "", loads), 4);
+    assert_int_equal(count_in_base("doubted", GROUP(32), loads), 2);
+    assert_int_equal(count_in_base("passed_by", UNROLL("1") "," UNROLL("0"), loads), 3 + 3 + 3);
+    size_t alone = count_in_base("bordered", COARSEN("y", 4, "neighbours") "," UNROLL("0"), loads),
+           shared = count_in_base("bordered",
+                                  COARSEN("y", 4, "neighbours") "," UNROLL_OF_MEMBERS("0"), loads);
+    print_message("%zu loads, %zu where members share them\n", alone, shared);
+    /* The other copy keeps its loops: it has a load of each array a member. */
+    assert_true(shared - 4 * 2 < alone * 3 / 4);
+}
+
+/* How many loads stand before the first multiplication of a base. */
+static size_t loads_before_product(const char *entry, const char *edits) {
+    const subject *s = find_subject(entry);
+    launch_rule rule;
+    launch_plan plan = plan_of(s, &rule);
+    ir_genome *genome = genome_of(edits);
+    ir_base *base = NULL;
+    size_t count = 0;
+    bool found = false;
+    OK(load_base(s, genome, &plan, &base));
+    for (uint32_t i = 0; i < ir_base_insn_count(base) && !found; i++) {
+        char *text = ir_base_insn_text(base, i);
+        count += count_in(text, "load float");
+        found = count_in(text, " fmul ") > 0;
+        free(text);
+    }
+    ir_base_free(base);
+    ir_genome_free(genome);
+    return count;
+}
+
+static void loads_go_out_in_groups(void **state) {
+    (void)state;
+    assert_int_equal(loads_before_product("window", UNROLL("0")), 2);
+    assert_int_equal(loads_before_product("window", UNROLL("0") "," GROUP(8)), 8);
+    assert_int_equal(loads_before_product("window", UNROLL("0") "," GROUP(32)), 18);
+    assert_int_equal(loads_before_product("bordered", UNROLL("0")), 2);
+    assert_int_equal(loads_before_product("bordered", UNROLL("0") "," GROUP(8)), 8);
+    assert_int_equal(loads_before_product("bordered", UNROLL("0") "," GROUP(32)), 18);
+}
+
 /* Threads that work alone choose their copy by their own tests; those of a kernel with a shared
  * array choose together, by the block's last thread. */
 static void threads_choose_their_copy(void **state) {
@@ -458,6 +514,8 @@ int main(void) {
         cmocka_unit_test(the_copy_uses_what_is_known),
         cmocka_unit_test(the_interior_has_no_tests),
         cmocka_unit_test(members_and_turns_share_loads),
+        cmocka_unit_test(guarded_loads_are_shared),
+        cmocka_unit_test(loads_go_out_in_groups),
         cmocka_unit_test(threads_choose_their_copy),
         cmocka_unit_test(a_padded_array_grows_by_rows),
     };

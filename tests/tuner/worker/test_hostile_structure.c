@@ -43,6 +43,8 @@ typedef struct row {
     "{\"kind\":\"split-threads\",\"option\":" #option ",\"form\":\"" form "\"}"
 #define PLAIN(kind, option) "{\"kind\":\"" kind "\",\"option\":" #option "}"
 #define PEEL "{\"kind\":\"peel\"}"
+#define PEEL_OF_MEMBERS "{\"kind\":\"peel\",\"form\":\"members\"}"
+#define GROUP(option) "{\"kind\":\"group-loads\",\"option\":" #option "}"
 
 static const row rows[] = {
 #include "tests/tuner/worker/hostile/rows.def"
