@@ -426,6 +426,7 @@ static void test_lstm_gates(void **state) {
 static void test_fft_conv2d(void **state) {
     (void)state;
     check_task("fft_conv2d", conv_reference);
+    check_task("fft_conv2d_cached", conv_reference);
     check_task("fft_conv2d_bp_data", conv_data_reference);
 }
 
