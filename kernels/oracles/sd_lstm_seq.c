@@ -162,10 +162,13 @@ int oracle_sd_lstm_seq(evoke_oracle_call *call) {
         return 1;
     }
     const char *output = call->arguments[call->output].name;
-    const bounded *from = strcmp(output, "gates") == 0   ? s.gates
-                          : strcmp(output, "C_out") == 0 ? s.cells
-                          : strcmp(output, "H_out") == 0 ? s.outputs
-                                                         : NULL;
+    const bounded *from = NULL;
+    if (strcmp(output, "gates") == 0)
+        from = s.gates;
+    else if (strcmp(output, "C_out") == 0)
+        from = s.cells;
+    else if (strcmp(output, "H_out") == 0)
+        from = s.outputs;
     for (uint64_t i = 0; from != NULL && i < call->count; i++) {
         call->value[i] = from[call->first + i].value;
         call->scale[i] = from[call->first + i].scale;
