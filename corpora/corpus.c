@@ -64,15 +64,16 @@ static const corpus_generator GENERATORS[] = {
 #undef CORPUS_GENERATOR
 };
 
-/* `length` distinct indices need as many neurons. */
+/* The indices of a draw are distinct, so they need as many neurons. */
 static ev_status check_distinct(const corpus_request *request, ev_error *err) {
-    if ((double)request->length <= request->values[0])
+    double length = (double)request->length, each = request->values[1];
+    double draw = each > 0 && each < length ? each : length;
+    if (draw <= request->values[0])
         return EV_OK;
     return ev_fail(err, EV_BAD,
-                   "generator %s: %llu indices cannot be distinct among %.17g neurons; make the "
+                   "generator %s: %.17g indices cannot be distinct among %.17g neurons; make the "
                    "buffer shorter or \"of\" larger",
-                   request->generator->name, (unsigned long long)request->length,
-                   request->values[0]);
+                   request->generator->name, draw, request->values[0]);
 }
 
 static ev_status check_float(const corpus_request *request, ev_error *err) {

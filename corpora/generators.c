@@ -121,15 +121,23 @@ void rank_gradient_chunk(const corpus_request *request, void *state, uint64_t fi
 
 /* Selection sampling (Knuth, The Art of Computer Programming, vol. 2, 3.4.2, algorithm S): each
  * neuron is kept with probability (still wanted) / (still to come), which ends at exactly k. */
+static void draw_kept(uint64_t seed, uint64_t draw, uint64_t all, uint64_t wanted, uint32_t *kept) {
+    for (uint64_t j = 0, n = 0; n < wanted; j++) {
+        uint64_t bits = random_mix(seed, draw * all + j) >> 32; /* all is below 2^32 */
+        if ((bits * (all - j)) >> 32 < wanted - n)
+            kept[n++] = (uint32_t)j;
+    }
+}
+
 ev_status dropout_indices_begin(const corpus_request *request, void **state, ev_error *err) {
     uint64_t all = (uint64_t)request->values[0], wanted = request->length;
+    uint64_t each = request->values[1] > 0 ? (uint64_t)request->values[1] : wanted;
     uint32_t *kept = malloc((wanted + 1) * sizeof *kept);
     if (kept == NULL)
         return ev_fail_memory(err, (wanted + 1) * sizeof *kept);
-    for (uint64_t j = 0, n = 0; n < wanted; j++) {
-        uint64_t draw = random_mix(request->seed, j) >> 32; /* all is below 2^32 */
-        if ((draw * (all - j)) >> 32 < wanted - n)
-            kept[n++] = (uint32_t)j;
+    for (uint64_t first = 0, draw = 0; first < wanted; first += each, draw++) {
+        uint64_t left = wanted - first;
+        draw_kept(request->seed, draw, all, left < each ? left : each, kept + first);
     }
     *state = kept;
     return EV_OK;

@@ -63,7 +63,8 @@ static ev_status add_generated(const task *t, const task_argument *argument, con
     } else if (strcmp(request.generator->name, "dropout_indices") == 0) {
         range->low = 0;
         range->high = request.values[0] - 1;
-        range->sorted = range->distinct = true;
+        range->sorted = range->distinct =
+            request.values[1] == 0 || request.values[1] >= (double)request.length;
     }
     return EV_OK;
 }

@@ -117,6 +117,7 @@ void fitness_stress_forget(fitness_stress *s) {
     f->case_count = 0;
     f->host_bytes = 0;
     fit_paths_free(f); /* they point to cases */
+    fit_steps_free(f); /* snapshots do, too; scratch buffers lie on the device */
     device_clear(f->d);
 }
 

@@ -1,5 +1,5 @@
-/* Oracle of fft_conv2d: Y[n, o, y, x] = sum over c and a 5 x 5 window of X[n, c, y+i, x+j]
- * F[o, c, i, j], computed directly.
+/* Oracle of fft_conv2d and fft_conv2d_cached: Y[n, o, y, x] = sum over c and a 5 x 5 window of X[n,
+ * c, y+i, x+j] F[o, c, i, j], computed directly.
  *
  * A transform spreads each element's rounding error over its whole tile, so the scale of an output
  * is not that of its own terms: it is the sum over c of the norm of the 16 x 16 tile around it

@@ -1,12 +1,8 @@
 /* Oracle of sd_lstm_fp and sd_lstm_fp_f16: gates = G + scale X[:, kept] W[:, kept]^T in the order
  * i, f, g, o; then c' = f c + i g and h' = o tanh(c').
- *
- * The scale of an output is its size plus the sizes of the terms of its sums, each times the
- * greatest slope on the way. Where terms cancel, a sum may be off by more than its value, and the
- * slope at the value says little about the slope at the sum that a kernel finds. So the slope is
- * the greatest within SUMS_OFF u sqrt(K) sizes of the value: by the mean value theorem, a kernel
- * whose sums are no further off has outputs no further off than SUMS_OFF u sqrt(K) scales. */
+ * Scales are those of kernels/oracles_lstm.h. */
 #include "kernels/oracles.h"
+#include "kernels/oracles_lstm.h"
 
 #include <float.h>
 
@@ -21,22 +17,8 @@ typedef struct lstm {
     const int32_t *kept;
     uint64_t H, k;
     double keep_scale;
-    double reach; /* error of a sum over its size, at most */
-    double least; /* kernels may flush what is subnormal; of halves, what is subnormal is rounded */
+    lstm_errors errors;
 } lstm;
-
-typedef struct bounded {
-    double value, scale;
-} bounded;
-
-static double logistic(double x) {
-    return 1.0 / (1.0 + exp(-x));
-}
-
-/* At x >= 0. tanh(x) is 2 logistic(2 x) - 1. */
-static double logistic_slope(double x) {
-    return exp(-x) / ((1.0 + exp(-x)) * (1.0 + exp(-x)));
-}
 
 /* Gate 0..3 of unit `j` of sequence `b`, after its nonlinearity. */
 static bounded gate_of(const lstm *l, uint64_t b, unsigned gate, uint64_t j) {
@@ -47,29 +29,17 @@ static bounded gate_of(const lstm *l, uint64_t b, unsigned gate, uint64_t j) {
         uint64_t at = (uint64_t)l->kept[n];
         oracle_add(&sum, l->keep_scale * evoke_element(l->X, x + at) * evoke_element(l->W, w + at));
     }
-    double total = oracle_total(&sum);
-    double nearest = fmax(fabs(total) - l->reach * sum.size, 0); /* slopes are greatest at 0 */
-    double value = gate == 2 ? tanh(total) : logistic(total);
-    double slope = gate == 2 ? 4 * logistic_slope(2 * nearest) : logistic_slope(nearest);
-    return (bounded){value, fabs(value) + slope * sum.size + l->least};
-}
-
-/* Scale of a product of two inexact factors. */
-static double product_scale(const lstm *l, bounded a, bounded b) {
-    return fabs(a.value) * b.scale + fabs(b.value) * a.scale + l->reach * a.scale * b.scale;
+    return lstm_gate(&l->errors, gate, oracle_total(&sum), sum.size);
 }
 
 static bounded cell_of(const lstm *l, uint64_t b, uint64_t j) {
-    bounded i = gate_of(l, b, 0, j), f = gate_of(l, b, 1, j), g = gate_of(l, b, 2, j);
-    double c = evoke_element(l->C, b * l->H + j);
-    return (bounded){f.value * c + i.value * g.value,
-                     fabs(c) * f.scale + product_scale(l, i, g) + l->least};
+    bounded before = {evoke_element(l->C, b * l->H + j), 0};
+    return lstm_cell(&l->errors, gate_of(l, b, 0, j), gate_of(l, b, 1, j), gate_of(l, b, 2, j),
+                     before);
 }
 
 static bounded output_of(const lstm *l, uint64_t b, uint64_t j) {
-    bounded o = gate_of(l, b, 3, j), c = cell_of(l, b, j);
-    bounded t = {tanh(c.value), fabs(tanh(c.value)) + fmin(c.scale, 2 / l->reach)};
-    return (bounded){o.value * t.value, product_scale(l, o, t) + l->least};
+    return lstm_output(&l->errors, gate_of(l, b, 3, j), cell_of(l, b, j));
 }
 
 int oracle_sd_lstm_fp(evoke_oracle_call *call) {
@@ -85,14 +55,13 @@ int oracle_sd_lstm_fp(evoke_oracle_call *call) {
               .H = (uint64_t)H,
               .k = (uint64_t)k,
               .keep_scale = oracle_real(call, "scale"),
-              .reach = SUMS_OFF * (double)FLT_EPSILON / 2 * sqrt(fmax((double)k, 1)),
-              .least = ldexp(FLT_MIN, FLT_MANT_DIG)};
+              .errors = {.reach = SUMS_OFF * (double)FLT_EPSILON / 2 * sqrt(fmax((double)k, 1)),
+                         .least = ldexp(FLT_MIN, FLT_MANT_DIG)}};
     const char *output = call->arguments[call->output].name;
     if (l.X == NULL || l.W == NULL || l.G == NULL || l.C == NULL || l.kept == NULL)
         return 1;
     if (strcmp(call->arguments[call->output].type, "f16") == 0) {
-        l.reach = HALVES_OFF * HALF_UNIT;
-        l.least = 0x1p-14;
+        l.errors = (lstm_errors){.reach = HALVES_OFF * HALF_UNIT, .least = 0x1p-14};
     }
     for (uint64_t i = 0; i < call->count; i++) {
         uint64_t at = call->first + i;

@@ -182,6 +182,25 @@ static void test_dropout_exact(void **state) {
     }
 }
 
+/* Each draw is as one of its own, and another one; the last may be shorter. */
+static void test_dropout_draws(void **state) {
+    (void)state;
+    enum { OF = 50, K = 20, DRAWS = 9, LENGTH = DRAWS * K - 7 };
+    golden one = {"dropout_indices", {OF}, ""}, all = {"dropout_indices", {OF, K}, ""};
+    corpus_request request = request_of(&all, LENGTH), first = request_of(&one, K);
+    int32_t kept[LENGTH], alone[K];
+    fill(&request, 0, LENGTH, kept);
+    fill(&first, 0, K, alone);
+    assert_memory_equal(kept, alone, sizeof alone);
+    for (int n = 0; n < LENGTH; n++) {
+        assert_in_range(kept[n], 0, OF - 1);
+        assert_true(n % K == 0 || kept[n] > kept[n - 1]);
+    }
+    for (int draw = 1; draw < DRAWS - 1; draw++)
+        assert_memory_not_equal(kept + (ptrdiff_t)draw * K, kept, sizeof alone);
+    assert_true(kept[LENGTH - 1] > OF / 2); /* 13 of 50, spread over all */
+}
+
 /* Each neuron is kept equally often. */
 static void test_dropout_even(void **state) {
     (void)state;
@@ -350,6 +369,7 @@ static void test_refusals(void **state) {
     expect_refused(&(golden){"relu_mask", {0.5, 4, 0, 4, 0, 1}, ""}, 16, "width is 0");
     expect_refused(&(golden){"constant", {NAN}, ""}, 16, "value is nan");
     expect_refused(&(golden){"dropout_indices", {15}, ""}, 16, "cannot be distinct");
+    expect_refused(&(golden){"dropout_indices", {15, 16}, ""}, 32, "16 indices cannot be distinct");
     corpus_request request = request_of(&(golden){"denormal", {0}, ""}, 4);
     request.type = EV_S32;
     ev_error err = {EV_OK, ""};
@@ -448,11 +468,12 @@ int main(void) {
         cmocka_unit_test(test_golden),         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_seed_matters),   cmocka_unit_test(test_density),
         cmocka_unit_test(test_mask_structure), cmocka_unit_test(test_dropout_exact),
-        cmocka_unit_test(test_dropout_even),   cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_sparse_rows),    cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_edge_cases),     cmocka_unit_test(test_splits),
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_types),
-        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_types_are_held),
+        cmocka_unit_test(test_dropout_draws),  cmocka_unit_test(test_dropout_even),
+        cmocka_unit_test(test_distributions),  cmocka_unit_test(test_sparse_rows),
+        cmocka_unit_test(test_ranks),          cmocka_unit_test(test_edge_cases),
+        cmocka_unit_test(test_splits),         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_types),          cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_types_are_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

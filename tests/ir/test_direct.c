@@ -42,6 +42,7 @@ static modules build_start(const task_start *start) {
     ir_source source = {.path = start->source,
                         .entry = launch_plan_entry(start->plan),
                         .include = "kernels/include",
+                        .plan = task_start_has_steps(start) ? start->plan : NULL, /* all kernels */
                         .sm = 90};
     ir_base *base;
     ir_build *build;
@@ -59,9 +60,10 @@ static modules build_start(const task_start *start) {
     size_t bytes;
     const char *ptx = ir_build_ptx(build, &bytes);
     m.llvm = load(ptx, bytes, "LLVM's");
-    /* Only kernels with inline assembly, which LLVM emits, may be refused. */
+    /* Only kernels with inline assembly, which LLVM emits, and starts of several kernels may be
+     * refused. */
     bool is_refused = m.early == NULL || m.direct == NULL;
-    if (is_refused && strstr(ptx, "inline asm") == NULL)
+    if (is_refused && strstr(ptx, "inline asm") == NULL && !task_start_has_steps(start))
         fail_msg("%s: %s", start->name, refusal.text);
     ir_build_free(build);
     ir_genome_free(genome);

@@ -62,9 +62,75 @@ static inline void task_run_fill(const task_inputs *in, task_run *run, uint32_t 
     }
 }
 
-/* The launch may end in a trap: see `result`. The caller frees the run. */
-static inline task_run task_run_make(const task_inputs *in, const task_start *start,
-                                     const vm_module *module, uint64_t schedule_seed) {
+/* Writes the parameters of one of several launches. */
+static inline void task_run_fill_step(const task_inputs *in, const task_run *run,
+                                      const task_step *step, const uint64_t *scratch,
+                                      const vm_entry *entry, unsigned char *params) {
+    assert_int_equal(entry->param_count, step->given_count);
+    for (size_t i = 0; i < step->given_count; i++) {
+        const task_given *g = &step->given[i];
+        const task_argument *a = &in->t->arguments[g->kind == TASK_GIVEN_ARGUMENT ? g->index : 0];
+        unsigned char *param = params + entry->params[i].offset;
+        if (g->kind == TASK_GIVEN_VALUE)
+            ev_type_set(g->type, param, 0, g->value.real);
+        else if (g->kind == TASK_GIVEN_SCRATCH)
+            memcpy(param, &scratch[g->index], sizeof *scratch);
+        else if (a->kind == TASK_SCALAR)
+            ev_type_set(a->type, param, 0, in->arguments[g->index].value);
+        else
+            memcpy(param, &run->addresses[0][g->index], sizeof(uint64_t));
+    }
+}
+
+static inline vm_result task_run_step(const task_inputs *in, const task_run *run,
+                                      const task_step *step, const uint64_t *scratch,
+                                      const vm_module *module, const vm_entry *entry,
+                                      uint64_t schedule_seed) {
+    ev_error err = {EV_OK, ""};
+    assert_non_null(entry);
+    unsigned char *params = calloc(1, entry->param_bytes + 8);
+    assert_non_null(params);
+    task_run_fill_step(in, run, step, scratch, entry, params);
+    vm_launch launch = {.module = module,
+                        .entry = entry,
+                        .dynamic_shared = step->at.shared_bytes,
+                        .params = params,
+                        .checks = VM_CHECK_ALL,
+                        .schedule_seed = schedule_seed};
+    memcpy(launch.grid, step->at.grid, sizeof step->at.grid);
+    memcpy(launch.block, step->at.block, sizeof step->at.block);
+    vm_rank rank = {run->memories[0], &launch};
+    vm_result result;
+    OK_OR_FAIL(vm_run_ranks(&rank, 1, &result, &err));
+    free(params);
+    return result;
+}
+
+/* A start of several launches, up to the first that ends in a trap. */
+static inline task_run task_run_steps(const task_inputs *in, const task_start *start,
+                                      const vm_module *module, uint64_t schedule_seed) {
+    ev_error err = {EV_OK, ""};
+    const launch_plan *plan = start->plan;
+    task_run run = {.ranks = 1, .result = {.ok = true}};
+    task_steps steps;
+    uint64_t scratch[TASK_MAX_SCRATCH];
+    OK_OR_FAIL(task_steps_of(in->t, start, plan, NULL, 0, in->c, &steps, &err));
+    OK_OR_FAIL(vm_memory_new_peers(UINT64_C(1) << 30, 1, run.memories, &err));
+    task_run_place(in, &run, 0);
+    for (size_t i = 0; i < plan->scratch_count; i++)
+        OK_OR_FAIL(vm_memory_alloc(run.memories[0], steps.scratch[i], VM_BUFFER_SCRATCH,
+                                   plan->scratch[i].name, &scratch[i], &err));
+    for (size_t i = 0; i < steps.count && run.result.ok; i++) {
+        const task_step *step = &steps.all[i];
+        const vm_entry *entry = vm_module_find(module, plan->launches[step->launch].entry);
+        run.result = task_run_step(in, &run, step, scratch, module, entry, schedule_seed);
+    }
+    task_steps_free(&steps);
+    return run;
+}
+
+static inline task_run task_run_plain(const task_inputs *in, const task_start *start,
+                                      const vm_module *module, uint64_t schedule_seed) {
     ev_error err = {EV_OK, ""};
     const vm_entry *entry = vm_module_find(module, launch_plan_entry(start->plan));
     assert_non_null(entry);
@@ -99,6 +165,13 @@ static inline task_run task_run_make(const task_inputs *in, const task_start *st
     for (uint32_t rank = 0; rank < run.ranks; rank++)
         free(params[rank]);
     return run;
+}
+
+/* The launch, or one of several, may end in a trap: see `result`. The caller frees the run. */
+static inline task_run task_run_make(const task_inputs *in, const task_start *start,
+                                     const vm_module *module, uint64_t schedule_seed) {
+    return task_start_has_steps(start) ? task_run_steps(in, start, module, schedule_seed)
+                                       : task_run_plain(in, start, module, schedule_seed);
 }
 
 static inline void task_run_free(task_run *run) {

@@ -85,6 +85,48 @@ static real lstm_reference(const task_inputs *in, const char *output, uint64_t a
     return strcmp(output, "C_out") == 0 ? c : lstm_gate(in, b, 3 * H + j) * tanhl(c);
 }
 
+/* All steps of a sequence at a case: gates, then cells, then outputs. */
+typedef struct lstm_steps {
+    const task_case *c;
+    real gates[16384], cells[4096], outputs[4096];
+} lstm_steps;
+
+static void lstm_run(const task_inputs *in, lstm_steps *s) {
+    uint64_t B = whole(in, "B"), H = whole(in, "H"), k = whole(in, "k");
+    uint64_t units = in->arguments[task_inputs_index(in, "H_out")].count;
+    const int *kept = in->arguments[task_inputs_index(in, "kept")].data;
+    assert_true(units <= sizeof s->cells / sizeof s->cells[0]);
+    for (uint64_t at = 0; at < units; at++) { /* at: step, sequence, unit */
+        uint64_t t = at / (B * H), b = at / H % B, j = at % H;
+        for (uint64_t gate = 0; gate < 4; gate++) {
+            uint64_t row = (gate * H + j) * H;
+            real sum = 0;
+            for (uint64_t n = 0; n < k; n++)
+                sum += element(in, "X", at - j + (uint64_t)kept[t * k + n]) *
+                       element(in, "W", row + (uint64_t)kept[t * k + n]);
+            sum = sum * number(in, "scale") + element(in, "bias", gate * H + j);
+            for (uint64_t n = 0; n < H; n++)
+                sum += element(in, "U", row + n) *
+                       (t > 0 ? s->outputs[at - j - B * H + n] : element(in, "H_in", b * H + n));
+            s->gates[4 * (at - j) + gate * H + j] = gate == 2 ? tanhl(sum) : 1 / (1 + expl(-sum));
+        }
+        const real *gates = &s->gates[4 * (at - j) + j];
+        real before = t > 0 ? s->cells[at - B * H] : element(in, "C_in", b * H + j);
+        s->cells[at] = gates[H] * before + gates[0] * gates[2 * H];
+        s->outputs[at] = gates[3 * H] * tanhl(s->cells[at]);
+    }
+    s->c = in->c;
+}
+
+static real lstm_sequence_reference(const task_inputs *in, const char *output, uint64_t at) {
+    static lstm_steps steps; /* of the case that was asked for last */
+    if (steps.c != in->c)
+        lstm_run(in, &steps);
+    if (strcmp(output, "gates") == 0)
+        return steps.gates[at];
+    return strcmp(output, "C_out") == 0 ? steps.cells[at] : steps.outputs[at];
+}
+
 static bool is_kept(const task_inputs *in, uint64_t h) {
     const int *kept = in->arguments[task_inputs_index(in, "kept")].data;
     bool found = false;
@@ -364,6 +406,11 @@ static void test_sd_lstm_fp(void **state) {
     check_task("sd_lstm_fp_f16", lstm_reference);
 }
 
+static void test_sd_lstm_seq(void **state) {
+    (void)state;
+    check_task("sd_lstm_seq", lstm_sequence_reference);
+}
+
 static void test_lstm_gradients(void **state) {
     (void)state;
     check_task("sd_lstm_bp_data", lstm_data_reference);
@@ -379,6 +426,7 @@ static void test_lstm_gates(void **state) {
 static void test_fft_conv2d(void **state) {
     (void)state;
     check_task("fft_conv2d", conv_reference);
+    check_task("fft_conv2d_cached", conv_reference);
     check_task("fft_conv2d_bp_data", conv_data_reference);
 }
 
@@ -555,6 +603,43 @@ static void test_scale_where_terms_cancel(void **state) {
     task_free(t);
 }
 
+/* Sums of every step that are off by at most 8 units of their size make outputs that are off by no
+ * more than 8 units of their scale, which grows from step to step. */
+static void test_scale_of_a_sequence(void **state) {
+    (void)state;
+    enum { MOST = 8192 };
+    static double value[MOST], scale[MOST], moved[MOST], unused[MOST];
+    task *t = NULL;
+    ev_error err = {EV_OK, ""};
+    OK_OR_FAIL(task_open("sd_lstm_seq", &t, &err));
+    task_inputs in = task_inputs_make(t, task_find_case(t, "h34-p50-t4"));
+    uint64_t H = whole(&in, "H"), step = whole(&in, "B") * H;
+    double unit = 8 * ldexp(1, -24) * sqrt((double)(whole(&in, "k") + H));
+    size_t output = task_inputs_index(&in, "C_out");
+    uint64_t count = in.arguments[output].count;
+    double most = 0, sum[4] = {0};
+    float *bias = changeable(&in, "bias");
+    assert_in_range(count, 4 * step, MOST);
+    for (uint64_t i = 0; i < 4 * H; i++)
+        bias[i] = i / H == 1 ? 20 : 1024; /* f forgets nothing; the others are saturated, but g */
+    for (uint64_t i = 2 * H; i < 3 * H; i++)
+        bias[i] = (float)(i % 5) / 4 - 0.5F;
+    task_inputs_ask(&in, output, 0, count, value, scale);
+    for (uint64_t i = 2 * H; i < 3 * H; i++)
+        bias[i] += (float)(unit * (i % 2 == 0 ? 1 : -1)); /* a sum's size is over 1 */
+    task_inputs_ask(&in, output, 0, count, moved, unused);
+    for (uint64_t i = 0; i < count; i++) {
+        assert_true(fabs(moved[i] - value[i]) <= unit * scale[i]);
+        most = fmax(most, fabs(moved[i] - value[i]) / (unit * scale[i]));
+        sum[i / step] += scale[i];
+    }
+    assert_true(most > 0.02); /* the bound is not idle */
+    for (int i = 1; i < 4; i++)
+        assert_true(sum[i] > sum[i - 1]);
+    task_inputs_free(&in);
+    task_free(t);
+}
+
 static void test_missing_arguments(void **state) {
     (void)state;
     static const char *const names[] = {
@@ -562,7 +647,7 @@ static void test_missing_arguments(void **state) {
         "sd_lstm_bp_data", "sd_lstm_bp_weight",    "lstm_gates_fp",    "lstm_gates_bp",
         "fft_conv2d",      "fft_conv2d_bp_data",   "ar_adam",          "ar_sgd_momentum",
         "bc_fp",           "bc_bp_data",           "bc_bp_weight",     "ar_oneshot",
-        "ar_ring",         "ar_fused_adam",        "sd_lstm_fp_f16"};
+        "ar_ring",         "ar_fused_adam",        "sd_lstm_fp_f16",   "sd_lstm_seq"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};
@@ -586,6 +671,7 @@ int main(void) {
         cmocka_unit_test(test_bp_weight_sparse),
         cmocka_unit_test(test_bp_data_masked),
         cmocka_unit_test(test_sd_lstm_fp),
+        cmocka_unit_test(test_sd_lstm_seq),
         cmocka_unit_test(test_lstm_gradients),
         cmocka_unit_test(test_lstm_gates),
         cmocka_unit_test(test_fft_conv2d),
@@ -594,6 +680,7 @@ int main(void) {
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_mask_is_exact),
         cmocka_unit_test(test_scale_where_terms_cancel),
+        cmocka_unit_test(test_scale_of_a_sequence),
         cmocka_unit_test(test_missing_arguments),
         cmocka_unit_test(test_elements),
         cmocka_unit_test(test_half_inputs),

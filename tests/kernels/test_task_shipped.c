@@ -142,7 +142,7 @@ static void test_sizes(void **state) {
                     task_argument_count_of(t, &t->arguments[a], &t->cases[c], &count, &err), EV_OK);
                 bytes += count * ev_type_bytes(t->arguments[a].type);
             }
-            assert_true(bytes <= (t->cases[c].use == TASK_TIME ? 64000000u : 1000000u));
+            assert_true(bytes <= (t->cases[c].use == TASK_TIME ? 80000000u : 1000000u));
         }
     }
 }

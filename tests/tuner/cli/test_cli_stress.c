@@ -312,7 +312,8 @@ static void no_winner_is_wrong_between_the_cases(void **state) {
 /* The shipped starts stand it: what a start does not bear, such as the NaN that a transform
  * spreads, its task excludes by a domain. */
 static void shipped_starts_stand_it(void **state) {
-    static const char *const kernels[] = {"ar_adam", "bp_data_masked", "fft_conv2d", "sd_lstm_fp"};
+    static const char *const kernels[] = {"ar_adam",    "bp_data_masked",    "fft_conv2d",
+                                          "sd_lstm_fp", "fft_conv2d_cached", "sd_lstm_seq"};
     (void)state;
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         json_t *json = cli_json(CLI_RUN("check", kernels[i], "--stress", "4", "--json"), 0);
