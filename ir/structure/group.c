@@ -32,6 +32,10 @@ typedef struct detour {
     bool on_true; /* the inside runs where the condition holds */
 } detour;
 
+static bool is_plain_load(LLVMValueRef insn) {
+    return LLVMIsALoadInst(insn) && ir_deed_of(insn) == IR_DEED_LOAD;
+}
+
 static bool has_ways_in(const grouping *c, uint32_t block, uint32_t count) {
     return c->flow.back.first[block + 1] - c->flow.back.first[block] == count;
 }
@@ -41,7 +45,7 @@ static bool divides(LLVMValueRef insn) {
     return op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
 }
 
-/* Notes whether a value of the block depends on its loads. */
+/* Whether an instruction of the block depends on its loads. */
 static bool depends_on_load(const grouping *c, uint32_t block, LLVMValueRef insn) {
     for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(insn); k++) {
         uint32_t of = ir_flow_insn(&c->flow, LLVMGetOperand(insn, k));
@@ -54,13 +58,12 @@ static bool depends_on_load(const grouping *c, uint32_t block, LLVMValueRef insn
 /* Whether all of the block but its loads may run where the source does not run it, and each load
  * needs no other one. Notes what depends on loads. */
 static bool is_harmless(grouping *c, uint32_t block) {
-    LLVMValueRef last = ir_flow_last(&c->flow, block);
     uint32_t from = c->flow.first[block], to = c->flow.first[block + 1], loads = 0;
-    if (!LLVMIsABranchInst(last) || LLVMIsConditional(last) || to - from > MOST_CONVERTED + 1)
+    if (to - from > MOST_CONVERTED + 1)
         return false;
     for (uint32_t i = from; i + 1 < to; i++) {
         LLVMValueRef insn = c->flow.insns[i];
-        bool reads = LLVMIsALoadInst(insn) && ir_deed_of(insn) == IR_DEED_LOAD;
+        bool reads = is_plain_load(insn);
         bool needs = depends_on_load(c, block, insn);
         if (LLVMIsAPHINode(insn) || divides(insn) || (reads && needs) ||
             (!reads && ir_deed_of(insn) != IR_DEED_PURE))
@@ -71,20 +74,27 @@ static bool is_harmless(grouping *c, uint32_t block) {
     return loads > 0 && to - from > loads + 1;
 }
 
-/* The branch at the end of a block, if it is around one harmless block. */
-static bool find_detour(grouping *c, uint32_t block, detour *out) {
-    LLVMValueRef branch = ir_flow_last(&c->flow, block);
+/* Whether the branch at the end of a block leads around one block on this side, and nothing else
+ * leads to that block or behind it. */
+static bool leads_around(const grouping *c, uint32_t block, unsigned side, detour *out) {
+    const ir_flow *flow = &c->flow;
+    LLVMValueRef branch = ir_flow_last(flow, block);
     if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch))
         return false;
+    uint32_t inside = ir_flow_block(flow, LLVMGetSuccessor(branch, side));
+    uint32_t behind = ir_flow_block(flow, LLVMGetSuccessor(branch, 1 - side));
+    LLVMValueRef last = ir_flow_last(flow, inside);
+    *out = (detour){block, inside, behind, LLVMGetCondition(branch), side == 0};
+    return inside != behind && has_ways_in(c, inside, 1) && has_ways_in(c, behind, 2) &&
+           LLVMIsABranchInst(last) && !LLVMIsConditional(last) &&
+           LLVMGetSuccessor(last, 0) == flow->blocks[behind];
+}
+
+/* The branch at the end of a block, if it is around one harmless block. */
+static bool find_detour(grouping *c, uint32_t block, detour *out) {
     for (unsigned side = 0; side < 2; side++) {
-        uint32_t inside = ir_flow_block(&c->flow, LLVMGetSuccessor(branch, side));
-        uint32_t behind = ir_flow_block(&c->flow, LLVMGetSuccessor(branch, 1 - side));
-        if (inside == behind || !has_ways_in(c, inside, 1) || !has_ways_in(c, behind, 2) ||
-            !is_harmless(c, inside) ||
-            LLVMGetSuccessor(ir_flow_last(&c->flow, inside), 0) != c->flow.blocks[behind])
-            continue;
-        *out = (detour){block, inside, behind, LLVMGetCondition(branch), side == 0};
-        return true;
+        if (leads_around(c, block, side, out) && is_harmless(c, out->inside))
+            return true;
     }
     return false;
 }
@@ -177,6 +187,8 @@ static bool uses_group(const grouping *c, LLVMValueRef insn) {
 
 /* Ends the group: what waits goes before `place`. */
 static void end_group(grouping *c, group *g, LLVMValueRef place) {
+    if (g->loads == 0)
+        return;
     for (uint32_t i = 0; i < g->count; i++)
         move_before(c, g->waiting[i], place);
     g->moved += g->loads_behind > 0 ? g->count : 0;
@@ -189,10 +201,6 @@ static void add_load(grouping *c, group *g, uint32_t insn) {
     c->loaded[insn] = true;
     g->loads++;
     g->loads_behind += g->count > 0;
-}
-
-static bool is_plain_load(LLVMValueRef insn) {
-    return LLVMIsALoadInst(insn) && ir_deed_of(insn) == IR_DEED_LOAD;
 }
 
 /* Takes an instruction that is neither a PHI nor a terminator into account. */
@@ -234,22 +242,13 @@ static bool goes_on(const grouping *c, const group *g, const detour *d) {
 /* Whether the branch at the end of a block leads around a block of loads alone. */
 static bool is_thin(const grouping *c, uint32_t block, detour *out) {
     const ir_flow *flow = &c->flow;
-    LLVMValueRef branch = ir_flow_last(flow, block);
-    if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch))
-        return false;
     for (unsigned side = 0; side < 2; side++) {
-        uint32_t inside = ir_flow_block(flow, LLVMGetSuccessor(branch, side));
-        uint32_t behind = ir_flow_block(flow, LLVMGetSuccessor(branch, 1 - side));
-        LLVMValueRef last = ir_flow_last(flow, inside);
-        bool thin = inside != behind && has_ways_in(c, inside, 1) && has_ways_in(c, behind, 2) &&
-                    LLVMIsABranchInst(last) && !LLVMIsConditional(last) &&
-                    LLVMGetSuccessor(last, 0) == flow->blocks[behind] && behind > block;
-        for (uint32_t i = flow->first[inside]; thin && i + 1 < flow->first[inside + 1]; i++)
+        bool thin = leads_around(c, block, side, out) && out->behind > block;
+        for (uint32_t i = flow->first[out->inside]; thin && i + 1 < flow->first[out->inside + 1];
+             i++)
             thin = is_plain_load(flow->insns[i]);
-        if (!thin)
-            continue;
-        *out = (detour){block, inside, behind, LLVMGetCondition(branch), side == 0};
-        return true;
+        if (thin)
+            return true;
     }
     return false;
 }

@@ -13,7 +13,6 @@
  * members do not all have work, does not send the whole block to the slower copy. With the form
  * "members", bounds in loops stay as they are, and each thread chooses by the others. */
 #include "ir/structure/analyses/affine_internal.h"
-#include "ir/structure/analyses/facts_internal.h"
 #include "ir/structure/analyses/range_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/version_internal.h"
@@ -258,18 +257,6 @@ static bool is_signed(LLVMIntPredicate p) {
     return p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntSGT || p == LLVMIntSGE;
 }
 
-static LLVMIntPredicate swapped(LLVMIntPredicate p) {
-    static const LLVMIntPredicate to[][2] = {{LLVMIntSLT, LLVMIntSGT},
-                                             {LLVMIntSLE, LLVMIntSGE},
-                                             {LLVMIntULT, LLVMIntUGT},
-                                             {LLVMIntULE, LLVMIntUGE}};
-    for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
-        if (p == to[i][0] || p == to[i][1])
-            return p == to[i][0] ? to[i][1] : to[i][0];
-    }
-    return p;
-}
-
 /* The distance of a sum's ranged terms to the least and the greatest sum. False: over 31 bits. */
 static bool span_of(const peeling *p, const ir_affine *sum, uint32_t place, ir_range *span) {
     *span = (ir_range){0, 0};
@@ -313,10 +300,10 @@ static bool read_side(const peeling *p, uint32_t insn, unsigned side, bound *out
     kinds k = kinds_of(p, &out->sum, flow->home[insn]);
     if (k.other || !k.of_block || !span_of(p, &out->sum, flow->home[insn], &out->span))
         return false;
-    predicate = side == 0 ? predicate : swapped(predicate);
+    predicate = side == 0 ? predicate : ir_predicate_swapped(predicate);
     out->is_upper = is_upper(out);
     out->holds = is_less(predicate) == out->is_upper;
-    out->inside = out->holds ? predicate : ir_opposite(predicate);
+    out->inside = out->holds ? predicate : ir_predicate_inverse(predicate);
     return true;
 }
 

@@ -3,7 +3,6 @@
 
 report.py device DEVICES.json ID   prints whether its times are modelled (0 or 1) and its twin
 report.py kernels                  prints the kernels of `evoke list --json` on stdin
-report.py singles                  the same, without those whose launches run on several GPUs
 report.py all FOLDER DEVICE PARTS DATE COMMAND HOME
 
 Of a command that was killed, or whose device failed, there is no object, but the rows that it had
@@ -257,8 +256,6 @@ def main(words):
         print(int(found[0]["time_kind"] == "modelled"), found[0]["twin"] or found[0]["device"])
     elif words[:1] == ["kernels"]:
         print("\n".join(t["kernel"] for t in json.load(sys.stdin)["tasks"]))
-    elif words[:1] == ["singles"]:
-        print("\n".join(t["kernel"] for t in json.load(sys.stdin)["tasks"] if "ranks" not in t))
     elif words[:1] == ["all"] and len(words) == 7:
         report(*words[1:])
     else:

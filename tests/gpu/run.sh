@@ -143,15 +143,13 @@ if ! "$evoke" devices --json >"$out/devices.json" 2>"$out/devices.log" ||
   exit 3
 fi
 read -r modelled twin <<<"$properties"
-tasks=() singles=() rank_only=() variants=320 # singles: without ranks, whose launches need several GPUs
+tasks=() rank_only=() variants=320
 if ((small)); then
   tasks=("$home/tests/gpu/small/task.json" "$home/tests/gpu/small/steps.json")
-  singles=("${tasks[0]}")
   rank_only=(--only "${tasks[0]}")
   variants=12
 else
   mapfile -t tasks < <("$evoke" list --json | python3 "$tools/report.py" kernels)
-  mapfile -t singles < <("$evoke" list --json | python3 "$tools/report.py" singles)
 fi
 
 # ---- the parts
@@ -199,8 +197,8 @@ part_agree() {
 part_tune() {
   local budget=(--evaluations 40)
   allot 85
-  ((small)) || budget=(--seconds "$(in_seconds $((most * 8 / 10 / ${#singles[@]})))")
-  step tune tune.json "$evoke" tune "${singles[@]}" --device "$device" "${budget[@]}" \
+  ((small)) || budget=(--seconds "$(in_seconds $((most * 8 / 10 / ${#tasks[@]})))")
+  step tune tune.json "$evoke" tune "${tasks[@]}" --device "$device" "${budget[@]}" \
     --records "$out/records.sqlite" --out "$out/bundle" --json
   allot 100
   [[ ! -d $out/bundle ]] ||

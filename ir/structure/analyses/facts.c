@@ -3,8 +3,6 @@
 #include "ir/structure/analyses/facts_internal.h"
 #include "ir/structure/analyses/guards_internal.h"
 
-#include <assert.h>
-
 enum { DEEPEST = 6 }; /* conditions of conditions that are taken apart */
 
 struct ir_facts_of {
@@ -35,33 +33,6 @@ static bool has_equals(LLVMIntPredicate p) {
     return p == LLVMIntUGE || p == LLVMIntULE || p == LLVMIntSGE || p == LLVMIntSLE;
 }
 
-LLVMIntPredicate ir_opposite(LLVMIntPredicate p) {
-    switch (p) {
-    case LLVMIntEQ:
-        return LLVMIntNE;
-    case LLVMIntNE:
-        return LLVMIntEQ;
-    case LLVMIntUGT:
-        return LLVMIntULE;
-    case LLVMIntUGE:
-        return LLVMIntULT;
-    case LLVMIntULT:
-        return LLVMIntUGE;
-    case LLVMIntULE:
-        return LLVMIntUGT;
-    case LLVMIntSGT:
-        return LLVMIntSLE;
-    case LLVMIntSGE:
-        return LLVMIntSLT;
-    case LLVMIntSLT:
-        return LLVMIntSGE;
-    case LLVMIntSLE:
-        return LLVMIntSGT;
-    }
-    assert(!"all predicates are above");
-    return p;
-}
-
 /* The difference that a comparison tests; false: it is no sum. */
 static bool subtract(ir_facts_of *f, LLVMValueRef from, LLVMValueRef what, bool is_signed,
                      ir_spot *out) {
@@ -85,7 +56,7 @@ static bool read_comparison(ir_facts_of *f, LLVMValueRef condition, bool truth, 
     LLVMIntPredicate p = LLVMGetICmpPredicate(condition);
     LLVMValueRef left = LLVMGetOperand(condition, 0), right = LLVMGetOperand(condition, 1);
     if (!truth)
-        p = ir_opposite(p);
+        p = ir_predicate_inverse(p);
     if (p == LLVMIntEQ || p == LLVMIntNE) {
         out->kind = p == LLVMIntEQ ? IR_FACT_ZERO : IR_FACT_OTHER;
         return equality(f, left, right, &out->sum);

@@ -26,9 +26,6 @@ typedef struct ir_facts {
     ir_fact items[IR_MOST_FACTS];
 } ir_facts;
 
-/* The predicate that holds where another one does not. */
-LLVMIntPredicate ir_opposite(LLVMIntPredicate p);
-
 /* The facts of a flow's blocks, kept once they have been asked for. */
 typedef struct ir_facts_of ir_facts_of;
 

@@ -91,6 +91,11 @@ void ir_loop_path(const ir_flow *flow, uint32_t loop, ev_str *out);
 /* The innermost loop that holds a block; IR_NONE: none. */
 uint32_t ir_loop_of(const ir_flow *flow, uint32_t block);
 
+/* The predicate that says the same with its sides exchanged. */
+LLVMIntPredicate ir_predicate_swapped(LLVMIntPredicate p);
+/* The predicate that holds where another one does not. */
+LLVMIntPredicate ir_predicate_inverse(LLVMIntPredicate p);
+
 /* Fills in flow->loops; a part of ir_flow_make. */
 bool ir_loops_make(ir_flow *flow);
 

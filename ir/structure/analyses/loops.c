@@ -76,7 +76,7 @@ static bool is_outside(const ir_flow *flow, const ir_loop *loop, LLVMValueRef va
     return insn == IR_NONE || !loop->holds[flow->home[insn]];
 }
 
-static LLVMIntPredicate swapped(LLVMIntPredicate p) {
+LLVMIntPredicate ir_predicate_swapped(LLVMIntPredicate p) {
     switch (p) {
     case LLVMIntUGT:
         return LLVMIntULT;
@@ -99,7 +99,7 @@ static LLVMIntPredicate swapped(LLVMIntPredicate p) {
     }
 }
 
-static LLVMIntPredicate inverse(LLVMIntPredicate p) {
+LLVMIntPredicate ir_predicate_inverse(LLVMIntPredicate p) {
     switch (p) {
     case LLVMIntEQ:
         return LLVMIntNE;
@@ -132,7 +132,7 @@ static bool compares(const ir_flow *flow, ir_loop *loop, LLVMValueRef test, LLVM
             !is_outside(flow, loop, LLVMGetOperand(test, 1 - side)))
             continue;
         loop->bound = LLVMGetOperand(test, 1 - side);
-        loop->stays = side == 0 ? p : swapped(p);
+        loop->stays = side == 0 ? p : ir_predicate_swapped(p);
         return true;
     }
     return false;
@@ -157,7 +157,7 @@ static bool is_driven_at(const ir_flow *flow, ir_loop *loop, uint32_t block, LLV
         loop->compares_next = true;
     }
     if (!loop->holds[yes])
-        loop->stays = inverse(loop->stays);
+        loop->stays = ir_predicate_inverse(loop->stays);
     return true;
 }
 

@@ -376,23 +376,31 @@ static void the_copy_uses_what_is_known(void **state) {
     assert_int_equal(count_in_ptx("product", MULTIPLE("a4", 8), ", -8;"), 1);
 }
 
-/* How many instructions of the base begin with an opcode. */
-static size_t count_in_base(const char *entry, const char *edits, const char *opcode) {
+/* How many instructions of the base have an opcode, up to the first one with another opcode (NULL:
+ * all of them). */
+static size_t count_up_to(const char *entry, const char *edits, const char *opcode,
+                          const char *last) {
     const subject *s = find_subject(entry);
     launch_rule rule;
     launch_plan plan = plan_of(s, &rule);
     ir_genome *genome = genome_of(edits);
     ir_base *base = NULL;
     size_t count = 0;
+    bool found = false;
     OK(load_base(s, genome, &plan, &base));
-    for (size_t i = 0; i < ir_base_insn_count(base); i++) {
+    for (size_t i = 0; i < ir_base_insn_count(base) && !found; i++) {
         char *text = ir_base_insn_text(base, i);
         count += count_in(text, opcode);
+        found = last && count_in(text, last) > 0;
         free(text);
     }
     ir_base_free(base);
     ir_genome_free(genome);
     return count;
+}
+
+static size_t count_in_base(const char *entry, const char *edits, const char *opcode) {
+    return count_up_to(entry, edits, opcode, NULL);
 }
 
 /* Members without work take another's coordinates by selects; in the interior all have work. */
@@ -452,25 +460,8 @@ static void guarded_loads_are_shared(void **state) {
     assert_true(shared - 4 * 2 < alone * 3 / 4);
 }
 
-/* How many loads stand before the first multiplication of a base. */
 static size_t loads_before_product(const char *entry, const char *edits) {
-    const subject *s = find_subject(entry);
-    launch_rule rule;
-    launch_plan plan = plan_of(s, &rule);
-    ir_genome *genome = genome_of(edits);
-    ir_base *base = NULL;
-    size_t count = 0;
-    bool found = false;
-    OK(load_base(s, genome, &plan, &base));
-    for (uint32_t i = 0; i < ir_base_insn_count(base) && !found; i++) {
-        char *text = ir_base_insn_text(base, i);
-        count += count_in(text, "load float");
-        found = count_in(text, " fmul ") > 0;
-        free(text);
-    }
-    ir_base_free(base);
-    ir_genome_free(genome);
-    return count;
+    return count_up_to(entry, edits, "load float", " fmul ");
 }
 
 static void loads_go_out_in_groups(void **state) {
