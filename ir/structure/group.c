@@ -243,9 +243,11 @@ static bool goes_on(const grouping *c, const group *g, const detour *d) {
 static bool is_thin(const grouping *c, uint32_t block, detour *out) {
     const ir_flow *flow = &c->flow;
     for (unsigned side = 0; side < 2; side++) {
-        bool thin = leads_around(c, block, side, out) && out->behind > block;
-        for (uint32_t i = flow->first[out->inside]; thin && i + 1 < flow->first[out->inside + 1];
-             i++)
+        if (!leads_around(c, block, side, out) || out->behind <= block)
+            continue;
+        bool thin = true;
+        uint32_t end = flow->first[out->inside + 1] - 1;
+        for (uint32_t i = flow->first[out->inside]; thin && i < end; i++)
             thin = is_plain_load(flow->insns[i]);
         if (thin)
             return true;
