@@ -148,7 +148,8 @@ static row_kind memory_kind(const vm_insn_info *info) {
 }
 
 /* A register copy, or the halves of a register pair, to which the assembler gives the same
- * registers, or a literal, which becomes an operand of the instructions that use it. */
+ * registers, or a literal, which becomes an operand of the instructions that use it. Some of the
+ * copies stay: copies.c. */
 static bool is_copy(const vm_insn_info *info, uint32_t traits) {
     return (traits & MODEL_MOVES) != 0 && info->use_count <= 1 &&
            info->def_count <= (info->use_count == 1 ? 2 : 1) && info->pipe != VM_PIPE_CONSTANT &&
@@ -343,7 +344,8 @@ ev_status model_insns_make(const vm_module *module, model_insns *out, ev_error *
         operands += made ? out->insns[pc].use_count + (uint32_t)out->insns[pc].def_count : 0;
     }
     out->operand_count = operands;
-    if (made && model_blocks_make(module, out, &out->blocks) && fuse_all(out))
+    if (made && model_copies_keep(module, out) && model_blocks_make(module, out, &out->blocks) &&
+        fuse_all(out))
         return EV_OK;
     model_insns_free(out);
     return ev_fail_memory(err, (unsigned long long)count * sizeof *out->insns);

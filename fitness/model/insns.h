@@ -92,5 +92,8 @@ struct model_insns {
 
 ev_status model_insns_make(const vm_module *module, model_insns *out, ev_error *err) EV_CHECKED;
 void model_insns_free(model_insns *insns);
+/* copies.c: makes instructions of the moves that the assembler cannot leave out. False: out of
+ * memory. */
+bool model_copies_keep(const vm_module *module, model_insns *insns) EV_CHECKED;
 
 #endif

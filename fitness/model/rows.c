@@ -80,6 +80,13 @@ static bool is_special_read(const model_insn *insn) {
     return insn->pipe == VM_PIPE_CONSTANT && (insn->traits & MODEL_MOVES) != 0;
 }
 
+/* A move that stays (copies.c): the assembler writes most of them as multiply-adds, beside which
+ * the additions and comparisons have their own pipe. */
+static bool is_register_move(const model_insn *insn) {
+    return insn->pipe == VM_PIPE_LOGIC && (insn->traits & MODEL_MOVES) != 0 &&
+           !insn->is_conditional;
+}
+
 static bool has_part(const char *name, const char *part) {
     return strstr(name, part) != NULL;
 }
@@ -209,7 +216,10 @@ static double nominal_latency(row_kind kind) {
 static model_row row_make(const gpu *g, const pipe_numbers *n, const model_name *name,
                           const model_insn *insn) {
     const model_cost *cost = name->cost;
-    vm_pipe pipe = work_of(name, (vm_pipe)insn->pipe), busy = unit_of(g, pipe);
+    vm_pipe pipe = work_of(name, (vm_pipe)insn->pipe);
+    if (is_register_move(insn) && n->throughput[VM_PIPE_IMUL] >= n->throughput[VM_PIPE_LOGIC])
+        pipe = VM_PIPE_IMUL;
+    vm_pipe busy = unit_of(g, pipe);
     row_kind kind = (row_kind)insn->kind;
     model_row row = {.kind = insn->kind,
                      .pipe = (uint8_t)busy,
