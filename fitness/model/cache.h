@@ -29,8 +29,8 @@ typedef struct cache_line {
     uint32_t way;    /* index in `sets` of the line's last use; valid if `there` is not 0 */
     uint8_t there;   /* bit s: sector s is in the L1; 0: no sector is */
     uint8_t touched; /* sectors touched by loads (low 4 bits) and stores (high 4 bits) */
-    uint8_t owner;   /* the warp that missed last */
-    uint8_t from;    /* the level that its miss went to, as the model counts them */
+    uint8_t from;    /* the level that the last miss went to, as the model counts them */
+    uint32_t waited; /* bit w: warp w missed last, or has waited for the sectors of that miss */
     uint64_t ready;  /* the clock at which the sectors of the last miss arrive */
     uint32_t asked;  /* the caller's: sectors that the block had asked the L2 for, the last time */
 } cache_line;
@@ -53,7 +53,7 @@ typedef struct model_cache {
     uint32_t clock;     /* counts uses, through all rounds */
     uint32_t began;     /* the clock at the last clear */
     uint64_t now;       /* cycles of the SM: when the warp that reads has come so far */
-    uint8_t warp;       /* the warp that reads */
+    uint8_t warp;       /* the warp that reads, of 32 at most */
     bool failed;        /* memory ran out; the model reports it at the end of the launch */
 } model_cache;
 
@@ -112,23 +112,27 @@ static inline unsigned model_cache_read(model_cache *cache, cache_line *l, unsig
     return missing;
 }
 /* True: another warp's miss has asked for sectors of the line, and they have not arrived. A read
- * then waits for them, whether or not it counts as a hit. */
-static inline bool model_cache_is_coming(const model_cache *cache, const cache_line *l) {
-    return l->ready > cache->now && l->owner != cache->warp;
+ * then waits for them, whether or not it counts as a hit. `now` stands still in straight-line code,
+ * where the warp's next read of the line does not wait for them again: this is the only true one.
+ */
+static inline bool model_cache_is_coming(const model_cache *cache, cache_line *l) {
+    bool is_coming = l->ready > cache->now && (l->waited >> cache->warp & 1) == 0;
+    l->waited |= (uint32_t)is_coming << cache->warp;
+    return is_coming;
 }
 /* Notes a miss of the warp that reads: its sectors come from the level `from` after `latency`
  * cycles. */
 static inline void model_cache_miss(const model_cache *cache, cache_line *l, unsigned from,
                                     uint64_t latency) {
     l->ready = cache->now + latency;
-    l->owner = cache->warp;
+    l->waited = UINT32_C(1) << cache->warp;
     l->from = (uint8_t)from;
 }
 #define CACHE_MISSES UINT32_MAX
 
 /* How far away sectors that the L1 holds are: as far as the line's last miss went, if another warp
  * has asked for them and they have not arrived; else 0, the L1. */
-static inline unsigned model_cache_level(const model_cache *cache, const cache_line *l) {
+static inline unsigned model_cache_level(const model_cache *cache, cache_line *l) {
     return model_cache_is_coming(cache, l) ? l->from : 0;
 }
 /* The fast path of a load of one sector. CACHE_MISSES: nothing was changed; the sector missed, or
@@ -139,7 +143,7 @@ static inline unsigned model_cache_hit_sector(const model_cache *cache, uint32_t
                                               uint64_t sector) {
     uint64_t line = sector / CACHE_SECTORS;
     size_t at = model_line_hash(line) & cache->line_mask;
-    const cache_line *l = &cache->lines[1 + at];
+    cache_line *l = &cache->lines[1 + at];
     l += l->tag != line + cache->round; /* no branch: the outcome cannot be predicted */
     if (l->tag != line + cache->round || (l->there >> (sector % CACHE_SECTORS) & 1) == 0)
         return CACHE_MISSES;
@@ -150,7 +154,7 @@ static inline unsigned model_cache_hit_sector(const model_cache *cache, uint32_t
 static inline unsigned model_cache_hit(const model_cache *cache, uint32_t *clock, uint64_t line,
                                        unsigned sectors) {
     size_t at = model_line_hash(line) & cache->line_mask;
-    const cache_line *l = &cache->lines[1 + at];
+    cache_line *l = &cache->lines[1 + at];
     if (l->tag != line + cache->round || (sectors & ~(unsigned)l->there) != 0)
         return CACHE_MISSES;
     cache->sets[l->way] = ++*clock;

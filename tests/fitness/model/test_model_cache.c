@@ -102,7 +102,8 @@ static void test_reads_as_lists_do(void **state) {
 }
 
 /* The fast paths say how far away a sector is that another warp has asked for, while it is on its
- * way; for the warp that asked, and later, it is in the L1. */
+ * way: to each warp once, which then has waited. For the warp that asked, and later, it is in the
+ * L1. */
 static void test_hits_on_their_way(void **state) {
     (void)state;
     enum { LINE = 5, FROM = 2, LATENCY = 200 };
@@ -116,16 +117,26 @@ static void test_hits_on_their_way(void **state) {
     static const struct {
         uint64_t now;
         uint8_t warp;
+        bool by_sector;
         unsigned level;
-    } rows[] = {{100, 1, FROM}, {100, 0, 0}, {LATENCY - 1, 1, FROM}, {LATENCY, 1, 0}};
+    } rows[] = {{100, 1, false, FROM}, {100, 0, false, 0},  {100, 1, true, 0},
+                {100, 31, true, FROM}, {100, 31, false, 0}, {LATENCY - 1, 2, true, FROM},
+                {LATENCY, 3, false, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         c.now = rows[i].now;
         c.warp = rows[i].warp;
         uint64_t sector = LINE * CACHE_SECTORS;
-        assert_int_equal(model_cache_hit(&c, &c.clock, LINE, 1), rows[i].level);
-        assert_int_equal(model_cache_hit_sector(&c, &c.clock, sector), rows[i].level);
+        unsigned level = rows[i].by_sector ? model_cache_hit_sector(&c, &c.clock, sector)
+                                           : model_cache_hit(&c, &c.clock, LINE, 1);
+        assert_int_equal(level, rows[i].level);
         assert_int_equal(model_cache_hit_sector(&c, &c.clock, sector + 1), CACHE_MISSES);
     }
+    /* what another warp asks for anew has to be waited for anew */
+    c.warp = 4;
+    c.now = 300;
+    model_cache_miss(&c, l, FROM, LATENCY);
+    c.warp = 1;
+    assert_int_equal(model_cache_hit(&c, &c.clock, LINE, 1), FROM);
     model_cache_free(&c);
 }
 
