@@ -13,7 +13,8 @@
  * - what is skipped has 18 instructions at most (it is branched around with 22), and no other
  *   branch, predicated or not: of nested guards only the innermost one is predicated;
  * - a guard with no other access beside it remains a branch;
- * - `@p bra BODY; bra.uni END; BODY:` is the same as `@!p bra END`.
+ * - `@p bra BODY; bra.uni END; BODY:` and `@!p bra END; bra.uni BODY; BODY:` are the same as
+ *   `@!p bra END`.
  *
  * NVIDIA's CUDA C Programming Guide 4.1, 5.4.2, says 4 or 7 instructions, of an older assembler. */
 #include "fitness/model/blocks.h"
@@ -126,7 +127,11 @@ static uint32_t guarded_by(const model_insns *insns, uint32_t pc, uint32_t *end)
     if (!jumps(insns, pc) || !insn->is_conditional)
         return 0;
     *end = insn->target;
-    if (insn->target != pc + 2 || !jumps(insns, pc + 1) || insns->insns[pc + 1].is_conditional)
+    if (!jumps(insns, pc + 1) || insns->insns[pc + 1].is_conditional)
+        return pc + 1;
+    if (insns->insns[pc + 1].target == pc + 2)
+        return pc + 2;
+    if (insn->target != pc + 2)
         return pc + 1;
     *end = insns->insns[pc + 1].target;
     return pc + 2;
