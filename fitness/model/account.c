@@ -39,7 +39,7 @@ typedef struct account {
     bool is_warm;                /* the same launch was the one before */
     double dram_bytes, l2_bytes; /* of an average block */
     double l2_work;              /* the same for the chip's L2: bytes read in as much time */
-    double dram_share;           /* of the first reads: those that go to DRAM */
+    double dram_share;           /* of what waves ask the L2 for: what comes from DRAM */
     double dram_mix;             /* 0: reads or writes alone, 1: as many of both */
     double spill_stored, spill_l2, spill_dram; /* bytes of an average block's spills that are
                                                   stored, that the L2 gets, and DRAM */
@@ -52,14 +52,19 @@ static double get(const account *a, gpu_key key) {
 
 /* ---- bytes ---- */
 
-/* Bytes of one buffer that come from DRAM. Each block reads `each` bytes of it for the first time;
- * one wave reads no more than the whole buffer, and what an earlier wave read is still in the L2 as
- * far as the L2 holds the launch's bytes. `first`: the share of what is read once. */
+/* Bytes of one buffer that the L2 is asked for, where each block reads `each` bytes of it for the
+ * first time. What the blocks of a wave share counts once: they ask for it together, and all wait
+ * for the one answer. */
+static double wave_reads(const account *a, double each, double whole) {
+    double once = fmin(whole, each * a->blocks);
+    return fmax(once, fmin(whole, each * a->resident) * (a->blocks / a->resident));
+}
+
+/* Those of them that come from DRAM: what an earlier wave read is still in the L2 as far as the L2
+ * holds the launch's bytes. `first`: the share of what is read once. */
 static double buffer_reads(const account *a, double each, double whole, double kept, double first) {
     double once = fmin(whole, each * a->blocks);
-    double a_wave = fmin(whole, each * a->resident);
-    double all = fmax(once, a_wave * (a->blocks / a->resident));
-    return once * first + (all - once) * (1 - kept);
+    return once * first + (wave_reads(a, each, whole) - once) * (1 - kept);
 }
 
 static double buffer_bytes(const account *a, size_t i) {
@@ -114,14 +119,14 @@ static double again_bytes(const account *a) {
 }
 
 static void count_bytes(account *a) {
-    double misses = missing(a, footprint(a)), kept = 1 - misses, first = 0, writes = 0;
+    double misses = missing(a, footprint(a)), kept = 1 - misses, asked = 0, writes = 0;
     double once = a->is_warm ? misses : 1; /* of what the launch needs once */
     double reads = once * unwritten_bytes(a) + again_bytes(a) * a->blocks;
     for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
         double whole = buffer_bytes(a, i);
         reads += buffer_reads(a, a->sums.read_bytes[i], whole, kept, once);
         writes += once * fmin(whole, a->sums.written_bytes[i] * a->blocks);
-        first += a->sums.read_bytes[i] * a->blocks;
+        asked += wave_reads(a, a->sums.read_bytes[i], whole);
     }
     a->dram_bytes = (reads + writes) / a->blocks + a->spill_dram;
     a->dram_mix = reads + writes > 0 ? 2 * fmin(reads, writes) / (reads + writes) : 0;
@@ -131,7 +136,7 @@ static void count_bytes(account *a) {
      * spills' bytes are written */
     double stored = a->sums.store_sectors * sector + a->spill_stored;
     a->l2_work = a->l2_bytes + stored * (get(a, GPU_L2_WRITE) - 1) + a->sums.store_parts * sector;
-    a->dram_share = first > 0 ? fmin(1, reads / first) : 0;
+    a->dram_share = asked > 0 ? fmin(1, reads / asked) : 0;
 }
 
 /* ---- one wave ---- */

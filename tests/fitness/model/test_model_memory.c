@@ -167,6 +167,27 @@ static void test_l2_within_a_wave(void **state) {
     gpu_free(g);
 }
 
+/* Blocks of a wave that read the same lines in step wait for DRAM as long as one of them alone;
+ * those of the next wave find the lines in the L2. */
+static void test_one_answer(void **state) {
+    (void)state;
+    gpu *g = load_small("h200");
+    char *body = reader(4, BUFFER_BYTES / 1024, 1); /* all of it, one line after the other */
+    subject s = {.body = body, .grid = 1, .block = 256};
+    double alone = cycles_of(g, &s);
+    s.grid = SMS;
+    double together = cycles_of(g, &s);
+    assert_ratio("blocks that read the same", together, alone, 1, 0.02);
+    set(g, GPU_MAX_BLOCKS, 1);
+    s.grid = 4 * SMS;
+    double waves = cycles_of(g, &s);
+    double near = gpu_get(g, GPU_LAT_L2) / gpu_get(g, GPU_LAT_DRAM);
+    assert_ratio("four waves, three of which find it in the L2", waves / alone, 1 + 3 * near, 1,
+                 0.1);
+    free(body);
+    gpu_free(g);
+}
+
 /* Where DRAM is what a kernel waits for, half the bandwidth takes twice the time. */
 static void test_dram(void **state) {
     (void)state;
@@ -415,13 +436,21 @@ static void test_atomics(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_l1),        cmocka_unit_test(test_places_of_buffers),
-        cmocka_unit_test(test_sectors),   cmocka_unit_test(test_spread),
-        cmocka_unit_test(test_l2),        cmocka_unit_test(test_l2_within_a_wave),
-        cmocka_unit_test(test_dram),      cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_warm),      cmocka_unit_test(test_stores),
-        cmocka_unit_test(test_transpose), cmocka_unit_test(test_bank_conflicts),
-        cmocka_unit_test(test_joined),    cmocka_unit_test(test_atomics),
+        cmocka_unit_test(test_l1),
+        cmocka_unit_test(test_places_of_buffers),
+        cmocka_unit_test(test_sectors),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_l2),
+        cmocka_unit_test(test_l2_within_a_wave),
+        cmocka_unit_test(test_one_answer),
+        cmocka_unit_test(test_dram),
+        cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_warm),
+        cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_bank_conflicts),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_atomics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
