@@ -148,6 +148,8 @@ static const guard_row GUARDS[] = {
     {"alone", GUARD("1", "A") COPY("1", "0") "A:\n", 0, 3},
     {"skipped by the other way",
      COPY("1", "0") "@%p1 bra A;\nbra.uni B;\nA:\n" COPY("2", "128") "B:\n", 2, 1},
+    {"skipped by a branch to the next line",
+     COPY("1", "0") "@!%p1 bra B;\nbra.uni A;\nA:\n" COPY("2", "128") "B:\n", 2, 1},
     {"nested",
      GUARD("1", "A") COPY("1", "0") GUARD("2", "A") COPY("2", "128") GUARD("3", "A")
          COPY("3", "256") "A:\n",
@@ -214,6 +216,7 @@ static void test_guards(void **state) {
 #define STORE "st.global.f32 [%rd3+2048], %f1;\n"
 
 static double chain_of(const char *ptx) {
+    enum { BYTES = 1 << 16 };
     ev_error err = {.text = ""};
     gpu *g = NULL;
     vm_module *module = NULL;
@@ -223,7 +226,7 @@ static double chain_of(const char *ptx) {
         fail_msg("%s", err.text);
     assert_int_equal(gpu_load("h200", &g, &err), EV_OK);
     assert_int_equal(vm_memory_new(1u << 20, &memory, &err), EV_OK);
-    assert_int_equal(vm_memory_alloc(memory, 4096, VM_BUFFER_INOUT, "x", &x, &err), EV_OK);
+    assert_int_equal(vm_memory_alloc(memory, BYTES, VM_BUFFER_INOUT, "x", &x, &err), EV_OK);
     vm_launch l = {.module = module,
                    .entry = vm_module_find(module, NULL),
                    .grid = {1, 1, 1},
@@ -231,7 +234,7 @@ static double chain_of(const char *ptx) {
                    .params = &x};
     model *m = NULL;
     assert_int_equal(model_new(g, &l, &m, &err), EV_OK);
-    model_buffer buffer = {x, 4096};
+    model_buffer buffer = {x, BYTES};
     model_set_buffers(m, &buffer, 1);
     l.observer = model_observer(m);
     vm_result result;
@@ -275,12 +278,89 @@ static void test_registers_hold_loads(void **state) {
         fail_msg("%.1f and %.1f ns", many, few);
 }
 
+/* ---- moves ---- */
+
+typedef struct move_row {
+    const char *what, *text;
+    const char *stays; /* by move of the text: y or n */
+} move_row;
+
+#define AGAIN "add.s32 %r2, %r2, 1;\nsetp.lt.s32 %p1, %r2, 40;\n@%p1 bra L;\n"
+#define NEXT "ld.global.f32 %f3, [%rd3+512];\n"
+#define SUM_OF(reg) "add.f32 %f1, %f1, " reg ";\n"
+
+static const move_row MOVES[] = {
+    {"of a value that is not read again", SUM_OF("%f2") NEXT "mov.f32 %f2, %f3;\n" AGAIN, "n"},
+    {"of a value that came while the one before it was to be read",
+     NEXT SUM_OF("%f2") "mov.f32 %f2, %f3;\n" AGAIN, "y"},
+    {"of a literal beside a load",
+     "mov.f32 %f4, 0f00000000;\n@%p1 ld.global.f32 %f4, [%rd3];\n" SUM_OF("%f4") AGAIN, "y"},
+    {"of a literal that alone is there", "mov.f32 %f4, 0f40000000;\n" SUM_OF("%f4") AGAIN, "n"},
+    {"of two literals, one after the other",
+     "mov.f32 %f4, 0f40000000;\n" SUM_OF("%f4") "mov.f32 %f4, 0f3F800000;\n" SUM_OF("%f4") AGAIN,
+     "nn"},
+    {"that is a select",
+     "mov.f32 %f5, %f2;\n@%p1 mov.f32 %f5, %f1;\n" SUM_OF("%f5") SUM_OF("%f2") AGAIN, "ny"},
+    {"of two values that change places",
+     "mov.f32 %f5, %f2;\nmov.f32 %f2, %f6;\nmov.f32 %f6, %f5;\n" SUM_OF("%f2") AGAIN, "yyy"},
+    {"of one value to two registers, of which one changes",
+     "mov.f32 %f5, %f2;\nadd.f32 %f5, %f5, %f1;\n" SUM_OF("%f2") SUM_OF("%f5") AGAIN, "y"},
+    {"of one value to two registers that stay",
+     NEXT "mov.f32 %f5, %f3;\nmov.f32 %f6, %f3;\n" SUM_OF("%f5") SUM_OF("%f6") AGAIN, "nn"},
+};
+
+static void check_moves(const move_row *row) {
+    ev_error err = {.text = ""};
+    vm_module *module = NULL;
+    model_insns insns;
+    ev_str text = EV_STR_EMPTY;
+    ev_str_printf(&text, "%.*s%s%s%s", (int)(strlen(HEAD) - strlen("L:\n")), HEAD,
+                  "setp.gt.u32 %p1, %r1, 3;\nld.global.v2.f32 {%f2, %f6}, [%rd3];\nL:\n", row->text,
+                  "st.global.f32 [%rd3], %f1;\nst.global.f32 [%rd3+4], %f6;\nret;\n}\n");
+    if (vm_module_load(ev_str_text(&text), strlen(ev_str_text(&text)), "test", &module, &err) !=
+        EV_OK)
+        fail_msg("%s: %s", row->what, err.text);
+    assert_int_equal(model_insns_make(module, &insns, &err), EV_OK);
+    char stays[8] = "";
+    size_t count = 0;
+    for (uint32_t pc = 6; pc < insns.count; pc++) { /* behind the head's own */
+        const model_insn *insn = &insns.insns[pc];
+        if ((insn->traits & MODEL_MOVES) != 0 && count < sizeof stays - 1)
+            stays[count++] = insn->kind == ROW_FOLDED ? 'n' : 'y';
+    }
+    if (strcmp(stays, row->stays) != 0)
+        fail_msg("a move %s: %s, not %s", row->what, stays, row->stays);
+    model_insns_free(&insns);
+    vm_module_free(module);
+    ev_str_free(&text);
+}
+
+static void test_moves(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof MOVES / sizeof *MOVES; i++)
+        check_moves(&MOVES[i]);
+}
+
+/* A value that is loaded a turn ahead and then moved is there at the end of the turn: what is
+ * loaded and used at once costs as much. With two registers in turn, no move waits. */
+static void test_a_move_waits(void **state) {
+    (void)state;
+#define FAR(reg) "add.s64 %rd3, %rd3, 128;\nld.global.f32 " reg ", [%rd3];\n"
+    double at_once = chain_of(HEAD FAR("%f2") USE("%f2") TAIL);
+    double moved = chain_of(HEAD FAR("%f3") USE("%f2") "mov.f32 %f2, %f3;\n" TAIL);
+    double in_turn =
+        chain_of(HEAD FAR("%f3") USE("%f2") FAR("%f2") USE("%f3") "add.s32 %r2, %r2, 1;\n" TAIL);
+    if (moved < 0.95 * at_once)
+        fail_msg("moved %.1f ns, at once %.1f ns", moved, at_once);
+    if (in_turn > 0.7 * at_once)
+        fail_msg("in turn %.1f ns, at once %.1f ns", in_turn, at_once);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zoo),
-        cmocka_unit_test(test_guards),
-        cmocka_unit_test(test_order_of_text),
-        cmocka_unit_test(test_registers_hold_loads),
+        cmocka_unit_test(test_zoo),           cmocka_unit_test(test_guards),
+        cmocka_unit_test(test_order_of_text), cmocka_unit_test(test_registers_hold_loads),
+        cmocka_unit_test(test_moves),         cmocka_unit_test(test_a_move_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
