@@ -174,6 +174,8 @@ bool ptx_fail_expected(ptx_loader *L, const char *what);
 bool ptx_fail_operand(ptx_loader *L, const char *at, const char *format, ...) EV_PRINTF(3, 4);
 /* Fails with the message of ptx_absent.def if `at` is listed there. False: it is not listed. */
 bool ptx_fail_absent(ptx_loader *L, const char *at, size_t length);
+/* The same for a name that stands elsewhere than `at`, the place that the message has. */
+bool ptx_fail_absent_name(ptx_loader *L, const char *at, const char *name, size_t length);
 bool ptx_fail_punct(ptx_loader *L, char punct);
 
 static inline bool ptx_accept(ptx_loader *L, char punct) {
