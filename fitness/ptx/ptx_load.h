@@ -140,6 +140,7 @@ typedef struct ptx_loader {
     bool digit_ranges;      /* some register range has a name that ends in a digit */
     ptx_symbol *ranges[32]; /* cache of ranges, by the last letter of their names */
     bool reads_workspace;   /* %envreg1 or %envreg2 */
+    bool reads_reserved;    /* some %reserved_smem_offset */
     bool has_vectors;       /* some register is a vector */
     bool selects;           /* the instruction being read may have selectors and signs */
     bool independent;       /* textures and samplers have variables of their own */
@@ -155,7 +156,8 @@ typedef struct ptx_loader {
     vm_placement placement;
     uint32_t dynamic_align;       /* the largest of .extern .shared variables; 0: none */
     uint32_t local_moved;         /* bytes that VM_PLACE_ODD adds to the function's depot */
-    ptx_shared_end shared_module; /* of module-scope shared variables */
+    ptx_shared_end shared_module; /* of module-scope shared variables, and of functions */
+    uint64_t shared_most;         /* where the entries above end */
     ptx_shared_end shared_func;   /* of those of the function being read, and all of device
                                      functions */
     uint32_t source_line;

@@ -325,6 +325,9 @@ uint64_t ptx_place_at(const ptx_loader *L, uint64_t from, uint32_t align) {
 
 static void place_shared(ptx_loader *L, ptx_var *v) {
     ptx_shared_end *end = L->func ? &L->shared_func : &L->shared_module;
+    /* An entry above may call a function that is defined behind it. */
+    if ((!L->func || !L->func->entry) && end->packed + end->gaps < L->shared_most)
+        end->gaps = align_up(L->shared_most - end->packed + PTX_SHARED_GAP, PTX_SHARED_GAP);
     uint64_t packed = align_up(end->packed, v->align);
     uint64_t gaps = align_up(end->gaps + (end->packed ? PTX_SHARED_GAP : 0), v->align);
     v->offset = ptx_place_at(L, packed + gaps, v->align);
