@@ -488,6 +488,8 @@ typedef struct ptx_call {
  * variables keeps each variable at the bank that it has without gaps. */
 #define PTX_GLOBAL_GAP 256u
 #define PTX_SHARED_GAP 128u
+/* Shared memory of the system that cooperative groups may use: CUDA 13 expects as many at least. */
+#define PTX_RESERVED_BYTES 288u
 
 /* The targets of a brx.idx. */
 typedef struct ptx_branches {
@@ -541,9 +543,11 @@ struct vm_module {
     size_t reloc_count;
     uint8_t *const_image;
     uint64_t const_bytes;
-    uint64_t workspace;    /* offset of the workspace of grid-wide barriers among the .global
-                              variables + 1; 0: none */
-    uint32_t dynamic_base; /* offset of dynamic shared memory in a block's shared memory */
+    uint64_t workspace;       /* offset of the workspace of grid-wide barriers among the .global
+                                 variables + 1; 0: none */
+    uint32_t dynamic_base;    /* offset of dynamic shared memory in a block's shared memory */
+    uint32_t reserved_shared; /* offset of the PTX_RESERVED_BYTES bytes that the system keeps in a
+                                 block's shared memory; 0: the module names none */
     unsigned isa;
 };
 

@@ -17,11 +17,15 @@ bool ptx_absent_get(size_t index, ptx_absent *out) {
 }
 
 /* Whether a part of the text that begins like `name` ends with it: "wgmma" in "wgmma.fence",
- * "mma.sp" in "mma.sp::ordered_metadata". */
+ * "mma.sp" in "mma.sp::ordered_metadata". A name with a `*` at its end fits any ending. */
 static bool begins(const char *text, size_t length, const char *name) {
     size_t n = strlen(name);
+    bool any = name[n - 1] == '*';
+    n -= any;
     if (n > length || memcmp(text, name, n) != 0)
         return false;
+    if (any)
+        return true;
     bool digit = *name == '%' && n < length && text[n] >= '0' && text[n] <= '9';
     return n == length || text[n] == '.' || text[n] == ':' || digit;
 }
@@ -44,11 +48,15 @@ bool ptx_absent_find(const char *text, size_t length, ptx_absent *out) {
     return false;
 }
 
-bool ptx_fail_absent(ptx_loader *L, const char *at, size_t length) {
+bool ptx_fail_absent_name(ptx_loader *L, const char *at, const char *name, size_t length) {
     ptx_absent row;
-    if (!ptx_absent_find(at, length, &row))
+    if (!ptx_absent_find(name, length, &row))
         return false;
     ptx_fail_at(L, at, "found '%.*s': %s, which this machine does not have; expected %s",
-                length > 80 ? 80 : (int)length, at, row.what, row.cure);
+                length > 80 ? 80 : (int)length, name, row.what, row.cure);
     return true;
+}
+
+bool ptx_fail_absent(ptx_loader *L, const char *at, size_t length) {
+    return ptx_fail_absent_name(L, at, at, length);
 }

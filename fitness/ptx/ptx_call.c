@@ -393,6 +393,9 @@ bool ptx_finish_calls(ptx_loader *L) {
         if (f->defined)
             continue;
         call->system = find_system(f);
+        if (call->system == PTX_SYS_NONE &&
+            ptx_fail_absent_name(L, call->text, f->name, strlen(f->name)))
+            return false;
         if (call->system == PTX_SYS_NONE)
             return ptx_fail_at(L, call->text,
                                "found a call of '%s', which has no body; expected a function of "

@@ -161,6 +161,7 @@ static bool parse_name(ptx_loader *L, ptx_operand *o) {
         o->kind = PTX_O_SREG;
         o->value = sreg;
         L->reads_workspace |= sreg == PTX_SR_ENVREG1 || sreg == PTX_SR_ENVREG2;
+        L->reads_reserved |= sreg >= PTX_SR_RESERVED_BEGIN && sreg <= PTX_SR_RESERVED_1;
         return ptx_allowed(L, t.at, ptx_sreg_text(sreg), ptx_sreg_need(sreg));
     }
     if (t.length == 7 && memcmp(t.at, "WARP_SZ", 7) == 0) {

@@ -140,6 +140,7 @@ typedef struct ptx_loader {
     bool digit_ranges;      /* some register range has a name that ends in a digit */
     ptx_symbol *ranges[32]; /* cache of ranges, by the last letter of their names */
     bool reads_workspace;   /* %envreg1 or %envreg2 */
+    bool reads_reserved;    /* some %reserved_smem_offset */
     bool has_vectors;       /* some register is a vector */
     bool selects;           /* the instruction being read may have selectors and signs */
     bool independent;       /* textures and samplers have variables of their own */
@@ -155,7 +156,8 @@ typedef struct ptx_loader {
     vm_placement placement;
     uint32_t dynamic_align;       /* the largest of .extern .shared variables; 0: none */
     uint32_t local_moved;         /* bytes that VM_PLACE_ODD adds to the function's depot */
-    ptx_shared_end shared_module; /* of module-scope shared variables */
+    ptx_shared_end shared_module; /* of module-scope shared variables, and of functions */
+    uint64_t shared_most;         /* where the entries above end */
     ptx_shared_end shared_func;   /* of those of the function being read, and all of device
                                      functions */
     uint32_t source_line;
@@ -174,6 +176,8 @@ bool ptx_fail_expected(ptx_loader *L, const char *what);
 bool ptx_fail_operand(ptx_loader *L, const char *at, const char *format, ...) EV_PRINTF(3, 4);
 /* Fails with the message of ptx_absent.def if `at` is listed there. False: it is not listed. */
 bool ptx_fail_absent(ptx_loader *L, const char *at, size_t length);
+/* The same for a name that stands elsewhere than `at`, the place that the message has. */
+bool ptx_fail_absent_name(ptx_loader *L, const char *at, const char *name, size_t length);
 bool ptx_fail_punct(ptx_loader *L, char punct);
 
 static inline bool ptx_accept(ptx_loader *L, char punct) {

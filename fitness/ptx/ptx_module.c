@@ -126,8 +126,7 @@ static bool begin_body(ptx_loader *L, ptx_func *f) {
     L->pred_left = 0;
     L->after_control = false;
     L->source_line = 0;
-    if (f->entry)
-        L->shared_func = L->shared_module;
+    L->shared_func = L->shared_module;
     L->local_moved = 0;
     f->defined = true;
     f->pub.name = f->name;
@@ -163,6 +162,8 @@ static bool end_body(ptx_loader *L) {
     f->shared_span = (uint32_t)(L->shared_func.packed + L->shared_func.gaps);
     if (!f->entry && L->shared_module.packed < L->shared_func.packed)
         L->shared_module = L->shared_func;
+    if (f->entry && L->shared_most < f->shared_span)
+        L->shared_most = f->shared_span;
     f->frame_bytes = (f->frame_bytes + 63) & ~63u;
     L->func = NULL;
     return true;
@@ -361,6 +362,31 @@ static bool fail_shared(ptx_loader *L, const ptx_func *f) {
                        f->pub.shared_bytes, f->name, VM_MOST_STATIC_SHARED);
 }
 
+/* Cooperative groups keep barriers of several warps in shared memory that the system reserves; it
+ * lies behind the variables and counts for no kernel. `most`: where the variables end, and then
+ * where it ends. */
+static bool place_reserved(ptx_loader *L, uint32_t *most) {
+    ptx_var *v = EV_NEW(L->arena, ptx_var);
+    if (!v)
+        return !(L->oom = true);
+    uint32_t at = ((*most + 127) & ~127u) + PTX_SHARED_GAP;
+    *v = (ptx_var){.name = "(reserved shared memory)",
+                   .space = VM_SPACE_SHARED,
+                   .bytes = PTX_RESERVED_BYTES,
+                   .align = 16,
+                   .type = PTX_T_b8,
+                   .array = true,
+                   .func = PTX_NONE,
+                   .offset = at,
+                   .next = L->m->variables};
+    L->m->variables = v;
+    L->m->reserved_shared = at;
+    *most = at + PTX_RESERVED_BYTES;
+    for (uint32_t i = 0; i < L->m->entry_count; i++)
+        L->m->funcs[L->m->entries[i]].shared_span = *most;
+    return true;
+}
+
 static bool finish_entries(ptx_loader *L) {
     vm_module *m = L->m;
     m->entries = EV_NEW_ARRAY(L->arena, uint32_t, m->func_count + 1);
@@ -381,6 +407,8 @@ static bool finish_entries(ptx_loader *L) {
             return fail_shared(L, f);
         m->entries[m->entry_count++] = i;
     }
+    if (L->reads_reserved && !place_reserved(L, &most))
+        return false;
     m->dynamic_base = most ? ((most + 127) & ~127u) + PTX_SHARED_GAP : 0;
     if (L->dynamic_align)
         m->dynamic_base = (uint32_t)ptx_place_at(L, m->dynamic_base, L->dynamic_align);

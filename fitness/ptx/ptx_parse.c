@@ -79,34 +79,45 @@ static bool parse_dimensions(ptx_loader *L, uint64_t *count, bool *array) {
     return true;
 }
 
-/* [.align N] [.vN] .type [.ptr …] name [dims]; everything but the place in its space. */
-static ptx_var *parse_variable(ptx_loader *L, vm_space space) {
-    ptx_var *v = EV_NEW(L->arena, ptx_var);
-    if (!v) {
-        L->oom = true;
-        return NULL;
-    }
-    uint32_t lanes = 1;
-    v->space = (uint8_t)space;
-    if (!parse_align(L, &v->align))
-        return NULL;
+/* What stands before the names of variables. */
+typedef struct prefix {
+    ptx_var v; /* what all of them have */
+    uint32_t lanes;
+} prefix;
+
+/* [.align N] [.vN] .type [.ptr …] */
+static bool parse_prefix(ptx_loader *L, vm_space space, prefix *p) {
+    *p = (prefix){.v = {.space = (uint8_t)space}, .lanes = 1};
+    if (!parse_align(L, &p->v.align))
+        return false;
     if (word(L, ".v2"))
-        lanes = 2;
+        p->lanes = 2;
     else if (word(L, ".v4"))
-        lanes = 4;
-    if (!ptx_parse_opaque(L, space, &v->opaque))
-        return NULL;
-    if (v->opaque)
-        v->type = PTX_T_u64;
-    else if (!parse_type(L, &v->type))
-        return NULL;
+        p->lanes = 4;
+    if (!ptx_parse_opaque(L, space, &p->v.opaque))
+        return false;
+    if (p->v.opaque)
+        p->v.type = PTX_T_u64;
+    else if (!parse_type(L, &p->v.type))
+        return false;
     if (word(L, ".ptr"))
         while (L->lex.token.kind == PTX_K_DIRECTIVE) {
             uint32_t ignored = 0;
             if (ptx_lex_is_word(&L->lex, ".align") ? !parse_align(L, &ignored)
                                                    : (ptx_lex_next(&L->lex), false))
-                return NULL;
+                return false;
         }
+    return true;
+}
+
+/* name [dims]; everything but the place in its space. */
+static ptx_var *parse_named(ptx_loader *L, const prefix *p) {
+    ptx_var *v = EV_NEW(L->arena, ptx_var);
+    if (!v) {
+        L->oom = true;
+        return NULL;
+    }
+    *v = p->v;
     const ptx_token *t = &L->lex.token;
     if (t->kind != PTX_K_IDENT) {
         ptx_fail_expected(L, "a name");
@@ -124,7 +135,7 @@ static ptx_var *parse_variable(ptx_loader *L, vm_space space) {
         ptx_fail_at(L, at, "found a variable of type .pred; expected a type with bytes");
         return NULL;
     }
-    element *= lanes;
+    element *= p->lanes;
     uint64_t bytes = element * count;
     if (bytes > MAX_VARIABLE) {
         ptx_fail_at(L, at, "found a variable of %llu bytes; expected at most 2^28",
@@ -134,7 +145,7 @@ static ptx_var *parse_variable(ptx_loader *L, vm_space space) {
     v->bytes = (uint32_t)bytes;
     if (v->align < element && (v->align == 0))
         v->align = element;
-    if (length == 1 && *at == '_' && space == VM_SPACE_PARAM) /* of a prototype: nameless */
+    if (length == 1 && *at == '_' && v->space == VM_SPACE_PARAM) /* of a prototype: nameless */
         return v;
     ptx_symbol *s = ptx_symbol_add(L, at, length, PTX_Y_VAR);
     if (!s)
@@ -325,6 +336,9 @@ uint64_t ptx_place_at(const ptx_loader *L, uint64_t from, uint32_t align) {
 
 static void place_shared(ptx_loader *L, ptx_var *v) {
     ptx_shared_end *end = L->func ? &L->shared_func : &L->shared_module;
+    /* An entry above may call a function that is defined behind it. */
+    if ((!L->func || !L->func->entry) && end->packed + end->gaps < L->shared_most)
+        end->gaps = align_up(L->shared_most - end->packed + PTX_SHARED_GAP, PTX_SHARED_GAP);
     uint64_t packed = align_up(end->packed, v->align);
     uint64_t gaps = align_up(end->gaps + (end->packed ? PTX_SHARED_GAP : 0), v->align);
     v->offset = ptx_place_at(L, packed + gaps, v->align);
@@ -437,8 +451,11 @@ bool ptx_parse_attributes(ptx_loader *L) {
 bool ptx_parse_variables(ptx_loader *L, vm_space space, bool is_extern) {
     if (!ptx_directive_allowed(L) || (word(L, ".attribute") && !ptx_parse_attributes(L)))
         return false;
+    prefix p;
+    if (!parse_prefix(L, space, &p))
+        return false;
     do {
-        ptx_var *v = parse_variable(L, space);
+        ptx_var *v = parse_named(L, &p);
         if (!v || !place_variable(L, v, is_extern))
             return false;
         bool own = L->func && (v->space == VM_SPACE_SHARED || v->space == VM_SPACE_LOCAL);
@@ -505,8 +522,11 @@ bool ptx_place_frame_param(ptx_loader *L, ptx_var *v) {
 }
 
 static bool parse_frame_params(ptx_loader *L) {
+    prefix p;
+    if (!parse_prefix(L, VM_SPACE_PARAM, &p))
+        return false;
     do {
-        ptx_var *v = parse_variable(L, VM_SPACE_PARAM);
+        ptx_var *v = parse_named(L, &p);
         if (!v || !ptx_place_frame_param(L, v))
             return false;
     } while (ptx_accept(L, ','));
@@ -656,9 +676,10 @@ static ptx_var *parse_register_param(ptx_loader *L, unsigned *lanes) {
 /* `lanes`: of a vector register, else 0. */
 static ptx_var *parse_param(ptx_loader *L, unsigned *lanes) {
     ptx_var *v = NULL;
+    prefix p;
     *lanes = 0;
     if (word(L, ".param"))
-        v = parse_variable(L, VM_SPACE_PARAM);
+        v = parse_prefix(L, VM_SPACE_PARAM, &p) ? parse_named(L, &p) : NULL;
     else if (word(L, ".reg"))
         v = parse_register_param(L, lanes);
     else

@@ -264,7 +264,8 @@ static void print_video(ev_str *s) {
 
 static void print_absent(ev_str *s) {
     title(s, "Not supported",
-          "The loader refuses these, with line and column. `*` is any instruction.",
+          "The loader refuses these, with line and column. `*` is any instruction, or at the end "
+          "any ending of a function's name.",
           "name | what it is | in its place");
     ptx_absent row;
     for (size_t i = 0; ptx_absent_get(i, &row); i++) {

@@ -35,6 +35,13 @@ static void mark_gaps(const vm_state *s, vm_block *b) {
         b->shared_writes[s->gaps[i]] = (uint32_t)VM_RACE_GAP << VM_RACE_SHIFT | VM_RACE_WRITTEN;
 }
 
+/* What the system left there is a value, whichever. */
+static void mark_reserved(const vm_state *s, vm_block *b) {
+    uint32_t first = s->module->reserved_shared / 4;
+    for (uint32_t i = 0; i < PTX_RESERVED_BYTES / 4 && first; i++)
+        b->shared_writes[first + i] = VM_RACE_WRITTEN;
+}
+
 static void place_block(vm_state *s, vm_block *b, uint32_t linear) {
     const uint32_t *g = s->launch->grid;
     b->linear = linear;
@@ -48,6 +55,7 @@ static void place_block(vm_state *s, vm_block *b, uint32_t linear) {
     memset(b->shared, 0, s->shared_bytes);
     memset(b->shared_writes, 0, s->shared_bytes);
     mark_gaps(s, b);
+    mark_reserved(s, b);
     vm_async_reset(b);
     vm_race_block(s, b);
     b->active = true;

@@ -20,8 +20,6 @@
 
 #define MAX_DEPTH 1024
 #define MAX_LOCAL (512u << 10) /* bytes a thread, as on the chip */
-/* The system keeps no shared memory here: an access of it is out of every block's bounds. */
-#define RESERVED_SHARED (1u << 24)
 
 static void fill_lanes(uint8_t *slot, unsigned bits, uint64_t value) {
     if (bits == 1)
@@ -157,11 +155,12 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     case PTX_SR_TOTAL_SMEM:
         return s->entry->pub.shared_bytes + s->launch->dynamic_shared;
     case PTX_SR_RESERVED_BEGIN:
-    case PTX_SR_RESERVED_END:
-    case PTX_SR_RESERVED_CAP:
     case PTX_SR_RESERVED_0:
     case PTX_SR_RESERVED_1:
-        return RESERVED_SHARED;
+        return s->module->reserved_shared;
+    case PTX_SR_RESERVED_END:
+    case PTX_SR_RESERVED_CAP:
+        return s->module->reserved_shared + PTX_RESERVED_BYTES;
     case PTX_SR_CLUSTERID_X:
     case PTX_SR_CLUSTERID_Y:
     case PTX_SR_CLUSTERID_Z:

@@ -8,7 +8,8 @@
 typedef struct place {
     const char *what, *name; /* "buffer", its name; NULL: nameless */
     uint64_t start, bytes;
-    int64_t at; /* the address, as `start` counts */
+    int64_t at;     /* the address, as `start` counts */
+    uint32_t align; /* of a variable; 0: of no variable */
 } place;
 
 static void append(char *text, size_t size, const char *format, ...) EV_PRINTF(3, 4);
@@ -41,7 +42,7 @@ static void nearest_variable(place *best, const vm_module *m, vm_space space, ui
                              uint64_t base, const char *what, int64_t at) {
     for (const ptx_var *v = m->variables; v; v = v->next)
         if (v->space == space && !v->dynamic && v->func == func)
-            keep_nearer(best, (place){what, v->name, base + v->offset, v->bytes, 0}, at);
+            keep_nearer(best, (place){what, v->name, base + v->offset, v->bytes, 0, v->align}, at);
 }
 
 static place shared_place(const vm_warp *w, uint32_t func, int64_t at) {
@@ -54,8 +55,9 @@ static place shared_place(const vm_warp *w, uint32_t func, int64_t at) {
     if (func != entry)
         nearest_variable(&best, s->module, VM_SPACE_SHARED, func, 0, "shared variable", at);
     if (dynamic)
-        keep_nearer(
-            &best, (place){"dynamic shared memory", NULL, s->module->dynamic_base, dynamic, 0}, at);
+        keep_nearer(&best,
+                    (place){"dynamic shared memory", NULL, s->module->dynamic_base, dynamic, 0, 0},
+                    at);
     return best;
 }
 
@@ -65,7 +67,7 @@ static place parameter_place(const vm_warp *w, int64_t at) {
     for (size_t i = 0; i < e->param_count; i++)
         keep_nearer(
             &best,
-            (place){"parameter", e->params[i].name, e->params[i].offset, e->params[i].bytes, 0},
+            (place){"parameter", e->params[i].name, e->params[i].offset, e->params[i].bytes, 0, 0},
             at);
     return best;
 }
@@ -78,12 +80,12 @@ static place global_place(const vm_warp *w, uint64_t address) {
         return best;
     uint64_t limit = vm_memory_owner(s->memory, a->offset)->limit;
     if (a->offset >= limit && a->offset < limit + VM_MODULE_BYTES)
-        best = (place){"global variable", a->name, VM_GLOBAL_BASE + a->offset, a->bytes, 0};
+        best = (place){"global variable", a->name, VM_GLOBAL_BASE + a->offset, a->bytes, 0, 0};
     else if (s->module->global_bytes && VM_GLOBAL_BASE + a->offset == s->globals)
         nearest_variable(&best, s->module, VM_SPACE_GLOBAL, PTX_NONE, s->globals, "global variable",
                          (int64_t)address);
     else
-        best = (place){"buffer", a->name, VM_GLOBAL_BASE + a->offset, a->bytes, 0};
+        best = (place){"buffer", a->name, VM_GLOBAL_BASE + a->offset, a->bytes, 0, 0};
     return best;
 }
 
@@ -157,4 +159,18 @@ void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *
         append(text, size, " of %llu bytes", (unsigned long long)p.bytes);
     if (space == VM_SPACE_GLOBAL)
         vm_rank_append_owner(w->state, p.start - VM_GLOBAL_BASE, text, size);
+}
+
+/* The largest power of two that divides it. */
+static uint64_t alignment_of(uint64_t number) {
+    return number ? number & -number : UINT64_MAX;
+}
+
+void vm_place_append_alignment(char *text, size_t size, const vm_warp *w, const ptx_insn *ip,
+                               unsigned lane, uint64_t address) {
+    place p = find_place(w, ip, space_of(ip, address), lane, address);
+    if (p.what && p.align && distance(&p, p.at) == 0 &&
+        alignment_of((uint64_t)p.at - p.start) > alignment_of((uint64_t)p.at))
+        append(text, size, ", whose alignment is %u (__align__ in its declaration gives more)",
+               p.align);
 }

@@ -48,6 +48,8 @@ static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind 
         t->has_address = true;
         t->address = *address;
         vm_place_append(t->message, sizeof t->message, w, ip, lane, *address);
+        if (kind == VM_TRAP_MISALIGNED)
+            vm_place_append_alignment(t->message, sizeof t->message, w, ip, lane, *address);
     }
     if (w->state->session->count > 1)
         vm_trap_append(t, ", in rank %u", t->rank);

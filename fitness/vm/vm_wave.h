@@ -70,4 +70,8 @@ bool vm_livelock_trace(vm_warp *w, vm_poll *out);
 /* Names the polled place: "'flags'+28". */
 void vm_livelock_name(const vm_state *s, const vm_poll *p, char *text, size_t bytes);
 
+/* Behind what vm_place_append wrote: that the alignment of the variable is the cause, if it is. */
+void vm_place_append_alignment(char *text, size_t size, const vm_warp *w, const ptx_insn *ip,
+                               unsigned lane, uint64_t address);
+
 #endif

@@ -14,6 +14,8 @@
 #define KERNEL                                                                                     \
     HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<8>;\n"              \
          ".reg .b64 %d<8>;\n"
+#define RUNTIME(name)                                                                              \
+    ".extern .func " name "();\n.visible .entry e()\n{\ncall.uni ~" name ";\nret;\n}"
 
 /* The name as it stands in the table, and a text that has it; an instruction, unless it begins with
  * a `!` and is then all that follows the head. `~` marks the place that must be named. */
@@ -78,6 +80,9 @@ static const sample samples[] = {
     {"pmevent.mask", "~pmevent.mask 3;"},
     {"%pm", "mov.u64 %d0, ~%pm0_64;"},
     {"%current_graph_exec", "mov.u64 %d0, ~%current_graph_exec;"},
+    {"__cudaCDP*", "!" RUNTIME("__cudaCDP2LaunchDeviceV2_ptsz")},
+    {"cudaGetParameterBuffer*", "!" RUNTIME("cudaGetParameterBufferV2")},
+    {"cudaGraphSetConditional", "!" RUNTIME("cudaGraphSetConditional")},
     {"*.b128", ".reg ~.b128 %wide;"},
     {"*.v8", "~ld.global.v8.f32 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%d0];"},
     {"*.f32x2", "~fma.rn.f32x2 %d0, %d1, %d2, %d3;"},
@@ -118,7 +123,9 @@ static void expect_refused(const ptx_absent *row, const char *sample_text) {
     assert_int_equal(vm_module_load(text, strlen(text), "t.ptx", &m, &err), EV_BAD);
     assert_null(m);
     int n = snprintf(wanted, sizeof wanted, "t.ptx:%u:%u: found '", line, column);
-    const char *name = row->name + (*row->name == '*');
+    char name[64];
+    snprintf(name, sizeof name, "%s", row->name + (*row->name == '*'));
+    name[strcspn(name, "*")] = 0;
     const char *why = strstr(err.text, "': ");
     if (strncmp(err.text, wanted, (size_t)n) != 0 || !strstr(err.text, name) || !why)
         fail_msg("%s: expected it at %s, got: %s", row->name, wanted, err.text);
@@ -149,11 +156,21 @@ static void test_each_row(void **state) {
 /* No row hides an instruction, a modifier or a special register that the machine has. */
 static void test_what_is_there(void **state) {
     (void)state;
-    static const char *const there[] = {
-        "cp.async.ca.shared.global", "mma.sync.aligned.m8n8k4", "barrier.sync",
-        "st.global.v4.f32",          "red.global.add.u32",      "ldmatrix.sync.aligned.m8n8.x1",
-        "vote.sync.all.pred",        "%nclusterid.x",           "pmevent",
-        "cvt.rn.f16x2.f32",          ".explicitcluster",        "%pcount"};
+    static const char *const there[] = {"cp.async.ca.shared.global",
+                                        "mma.sync.aligned.m8n8k4",
+                                        "barrier.sync",
+                                        "st.global.v4.f32",
+                                        "red.global.add.u32",
+                                        "ldmatrix.sync.aligned.m8n8.x1",
+                                        "vote.sync.all.pred",
+                                        "%nclusterid.x",
+                                        "pmevent",
+                                        "cvt.rn.f16x2.f32",
+                                        ".explicitcluster",
+                                        "%pcount",
+                                        "cudaGraphSetConditionalOf",
+                                        "malloc",
+                                        "__assertfail"};
     ptx_absent row;
     for (size_t i = 0; i < sizeof there / sizeof *there; i++)
         if (ptx_absent_find(there[i], strlen(there[i]), &row))
@@ -164,6 +181,23 @@ static void test_what_is_there(void **state) {
     for (unsigned i = 0; i < PTX_SR_COUNT; i++)
         if (ptx_absent_find(ptx_sreg_text((ptx_sreg)i), strlen(ptx_sreg_text((ptx_sreg)i)), &row))
             fail_msg("%s is taken for %s", ptx_sreg_text((ptx_sreg)i), row.name);
+}
+
+/* A call with a result has its place at the result; the name is the function's. */
+static void test_call_with_result(void **state) {
+    (void)state;
+    const char *text = HEAD ".extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2"
+                            "(.param .b64 f);\n.visible .entry e()\n{\n.reg .b64 %d<2>;\n"
+                            "{\n.param .b64 a; .param .b64 b; mov.b64 %d0, 0;\n"
+                            "st.param.b64 [a], %d0;\n"
+                            "call.uni (b), __cudaCDP2GetParameterBufferV2, (a);\n}\nret;\n}\n";
+    ev_error err = {0};
+    vm_module *m = NULL;
+    assert_int_equal(vm_module_load(text, strlen(text), "t.ptx", &m, &err), EV_BAD);
+    assert_string_equal(err.text,
+                        "t.ptx:11:10: found '__cudaCDP2GetParameterBufferV2': a call of CUDA's "
+                        "device runtime (dynamic parallelism), which this machine does not have; "
+                        "expected launches, streams and allocations by the host");
 }
 
 /* Clusters of one block are no clusters. */
@@ -182,6 +216,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_row),
         cmocka_unit_test(test_what_is_there),
+        cmocka_unit_test(test_call_with_result),
         cmocka_unit_test(test_cluster_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,11 +186,32 @@ static void test_shared_words(void **state) {
     vm_module_free(m[1]);
 }
 
+/* One type stands before several names, each with dimensions and values of its own. */
+static void test_lists_of_variables(void **state) {
+    (void)state;
+    static const char text[] =
+        HEAD ".global .align 8 .u32 ga[2] = {1, 2}, gb = 3, gc;\n"
+             ".visible .entry k()\n{\n.shared .align 1 .b8 sa[3], sb[5];\n"
+             ".local .u64 la, lb;\n.reg .b32 %r<3>;\n{\n.param .b32 pa, pb[2];\n"
+             "ld.global.u32 %r1, [gb];\nst.shared.u8 [sb], %r1;\nst.shared.u8 [sa], %r1;\n"
+             "st.local.u32 [lb+4], %r1;\nst.param.b32 [pb+4], %r1;\n}\nret;\n}\n";
+    vm_module *m = NULL;
+    ev_error err = {0};
+    if (load(text, &m, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(vm_module_find(m, "k")->shared_bytes, 8);
+    assert_int_equal(vm_module_find(m, "k")->local_bytes, 16);
+    vm_module_free(m);
+    m = NULL;
+    assert_int_equal(load(HEAD ".global .u32 ga, .u32 gb;\n", &m, &err), EV_BAD);
+    assert_string_equal(err.text, "t.ptx:4:18: found '.u32'; expected a name");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_declarations), cmocka_unit_test(test_global_variables),
-        cmocka_unit_test(test_disassembly),  cmocka_unit_test(test_names_of_registers),
-        cmocka_unit_test(test_shared_words),
+        cmocka_unit_test(test_lists_of_variables), cmocka_unit_test(test_declarations),
+        cmocka_unit_test(test_global_variables),   cmocka_unit_test(test_disassembly),
+        cmocka_unit_test(test_names_of_registers), cmocka_unit_test(test_shared_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

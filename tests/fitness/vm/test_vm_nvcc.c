@@ -1,6 +1,6 @@
 /* What nvcc writes and LLVM does not: vector registers as parameters, declarations without a
- * semicolon, barriers of the whole grid. The texts are short forms of what nvcc 13 made of small
- * kernels. */
+ * semicolon, barriers of the whole grid and of several warps. The texts are short forms of what
+ * nvcc 13 made of small kernels. */
 #include "fitness/vm/vm.h"
 
 #include <setjmp.h>
@@ -163,11 +163,93 @@ static void test_textures(void **state) {
     }
 }
 
+/* Barriers of groups of several warps lie in shared memory that the system reserves, in the window
+ * of generic addresses. Each of two groups of two warps counts its warps there. */
+#define GROUPS(last)                                                                               \
+    HEAD ".visible .entry k(.param .u64 p)\n{\n"                                                   \
+         ".reg .pred %p<4>;\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\n.shared .align 4 .b8 s[512];\n"   \
+         "ld.param.u64 %d1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %d2, %r1, 4;\n"               \
+         "add.u64 %d1, %d1, %d2;\nmov.u64 %d3, s;\nadd.u64 %d3, %d3, %d2;\n"                       \
+         "st.shared.u32 [%d3], %r1;\nmov.u32 %r2, %reserved_smem_offset_1;\n"                      \
+         "shr.u32 %r3, %r1, 6;\nshl.b32 %r3, %r3, 2;\nadd.u32 %r2, %r2, %r3;\n"                    \
+         "cvt.u64.u32 %d4, %r2;\ncvta.shared.u64 %d4, %d4;\n"                                      \
+         "and.b32 %r4, %r1, 31;\nsetp.eq.u32 %p1, %r4, 0;\n"                                       \
+         "@%p1 red.release.cta.and.b32 [%d4], 0;\nbar.sync 0;\n"                                   \
+         "@%p1 red.release.cta.add.u32 [%d4], 1;\nbar.sync 0;\n"                                   \
+         "ld.u32 %r5, [%d4];\nld.shared.u32 %r6, [%d3];\nmad.lo.u32 %r5, %r5, 1000, %r6;\n"        \
+         "st.global.u32 [%d1], %r5;\n" last "ret;\n}\n"
+
+static void test_reserved_shared(void **state) {
+    (void)state;
+    static const char *const beyond[] = {
+        GROUPS("mov.u32 %r7, %reserved_smem_offset_end;\nst.shared.u32 [%r7], 0;\n"),
+        GROUPS("mov.u32 %r7, %reserved_smem_offset_begin;\nst.shared.u32 [%r7+-4], 0;\n")};
+    uint32_t words[WORDS];
+    vm_result r = run(GROUPS(""), 1, 128, words);
+    expect_ok(&r);
+    for (uint32_t i = 0; i < 128; i++)
+        assert_int_equal(words[i], 2000 + i);
+    for (size_t i = 0; i < 2; i++) {
+        r = run(beyond[i], 1, 128, words);
+        assert_false(r.ok);
+        assert_int_equal(r.trap.kind, VM_TRAP_OUT_OF_BOUNDS);
+    }
+}
+
+/* What the system reserves is not counted for a kernel, nor are variables of another kernel, which
+ * stand above a function. */
+static void test_counted_shared(void **state) {
+    (void)state;
+    static const char text[] = HEAD ".func f();\n"
+                                    ".visible .entry a()\n{\n.shared .align 16 .b8 s[40000];\n"
+                                    ".reg .b32 %r1;\nmov.u32 %r1, %reserved_smem_offset_1;\n"
+                                    "call f;\nret;\n}\n.func f()\n{\nret;\n}\n"
+                                    ".visible .entry b()\n{\n.shared .align 16 .b8 s[20000];\n"
+                                    "call f;\nret;\n}\n";
+    ev_error err = {0};
+    vm_module *m = NULL;
+    if (vm_module_load(text, strlen(text), "t.ptx", &m, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(vm_module_find(m, "a")->shared_bytes, 40000);
+    assert_int_equal(vm_module_find(m, "b")->shared_bytes, 20000);
+    vm_module_free(m);
+}
+
+/* A function's shared variable lies apart from those of all kernels that may call the function,
+ * also of one far above it. */
+static const char apart[] =
+    HEAD ".func f();\n"
+         ".visible .entry k(.param .u64 p)\n{\n"
+         ".reg .pred %p<2>;\n.reg .b32 %r<5>;\n.reg .b64 %d<5>;\n.shared .align 4 .b8 s[2048];\n"
+         "ld.param.u64 %d1, [p];\nmov.u32 %r1, 0;\nmov.u32 %r3, s;\n"
+         "L: st.shared.u32 [%r3], 1;\nadd.u32 %r3, %r3, 4;\nadd.u32 %r1, %r1, 1;\n"
+         "setp.lt.u32 %p1, %r1, 512;\n@%p1 bra L;\ncall f;\nmov.u32 %r1, 0;\nmov.u32 %r2, 0;\n"
+         "mov.u32 %r3, s;\n"
+         "M: ld.shared.u32 %r4, [%r3];\nadd.u32 %r2, %r2, %r4;\nadd.u32 %r3, %r3, 4;\n"
+         "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 512;\n@%p1 bra M;\n"
+         "st.global.u32 [%d1], %r2;\nret;\n}\n"
+         ".visible .entry other()\n{\n.shared .align 4 .b8 s[4];\nst.shared.u32 [s], 0;\nret;\n}\n"
+         ".func f()\n{\n.shared .align 4 .b8 t[1024];\n.reg .pred %p1;\n.reg .b32 %r<3>;\n"
+         "mov.u32 %r1, 0;\nmov.u32 %r2, t;\n"
+         "L: st.shared.u32 [%r2], 9;\nadd.u32 %r2, %r2, 4;\nadd.u32 %r1, %r1, 1;\n"
+         "setp.lt.u32 %p1, %r1, 256;\n@%p1 bra L;\nret;\n}\n";
+
+static void test_shared_of_a_function(void **state) {
+    (void)state;
+    uint32_t words[WORDS];
+    vm_result r = run(apart, 1, 1, words);
+    expect_ok(&r);
+    assert_int_equal(words[0], 512);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors_as_parameters),
         cmocka_unit_test(test_a_barrier_of_the_grid),
         cmocka_unit_test(test_textures),
+        cmocka_unit_test(test_reserved_shared),
+        cmocka_unit_test(test_counted_shared),
+        cmocka_unit_test(test_shared_of_a_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

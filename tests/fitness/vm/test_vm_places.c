@@ -21,7 +21,9 @@ static const char text[] =
     ".func helper() { .reg .b32 %%r<4>; .local .align 4 .b8 inner[8];\n"
     "ld.local.u32 %%r0, [inner+4]; st.shared.u32 [common], %%r0; ret; }\n"
     ".visible .entry k(.param .u64 both, .param .u64 n) {\n"
-    ".shared .align 4 .b8 tile[64]; .local .align 4 .b8 depot[24];\n"
+    ".shared .align 4 .b8 tile[64]; .shared .align 1 .b8 pad[1]; .shared .align 1 .b8 bytes[64]; "
+    ".local .align 4 .b8 "
+    "depot[24];\n"
     ".reg .b32 %%r<4>; .reg .b64 %%d<4>; ld.param.u64 %%d0, [both];\n"
     "%s\nret;\n}\n";
 
@@ -45,7 +47,13 @@ static const row rows[] = {
     {"mov.u64 %d1, second; st.global.u32 [%d1+-4], 1;", VM_TRAP_OUT_OF_BOUNDS,
      "4 bytes before global variable 'second' of 20 bytes"},
     {"mov.u64 %d1, first; ld.global.u32 %r0, [%d1+6];", VM_TRAP_MISALIGNED,
-     "offset 6 in global variable 'first'"},
+     "offset 6 in global variable 'first', block"},
+    {"ld.shared.u32 %r0, [bytes+8];", VM_TRAP_MISALIGNED,
+     "offset 8 in shared variable 'bytes', whose alignment is 1 (__align__ in its declaration "
+     "gives "
+     "more), block"},
+    {"ld.shared.u32 %r0, [bytes+1];", VM_TRAP_MISALIGNED,
+     "offset 1 in shared variable 'bytes', block"},
     {"ld.shared.u32 %r0, [tile+8];", VM_TRAP_UNINITIALISED, "offset 8 in shared variable 'tile'"},
     {"ld.shared.u32 %r0, [common+12];", VM_TRAP_UNINITIALISED,
      "offset 12 in shared variable 'common'"},
