@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,8 +310,7 @@ static void a_failing_launch_of_a_gpu_is_named(void **state) {
     } rows[] = {
         {"launch:2=address", "case s, launch 2 of 11, kernel `add`: out-of-bounds"},
         {"launch:11+=timeout", "case s, launch 11 of 11, kernel `copy`: fuel"},
-        {"cuMemsetD8Async:0+=address",
-         "case c, one of 12 launches in a row: out-of-bounds at PTX"},
+        {"cuMemsetD8Async:0+=address", "case c, one of 12 launches in a row: out-of-bounds at PTX"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -348,10 +348,53 @@ static void a_search_on_a_gpu(void **state) {
     json_decref(json);
 }
 
-static void refusals_say_the_cure(void **state) {
+/* ---- bundles ---- */
+
+static void change_bundle(const char *from, const char *to) {
+    char line[600];
+    (void)snprintf(line, sizeof line, "cd %s && rm -rf lie && cp -r b lie", cli_folder());
+    ev_proc_result r = cli_shell(line);
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    cli_copy_changed("b/manifest.json", "lie/manifest.json", from, to);
+}
+
+/* The winner with its launches, checked against the task, and on the GPU, where it is qualified. */
+static void a_bundle_has_all_launches(void **state) {
     (void)state;
-    cli_expect_error(CLI_RUN("tune", cli_path("scan.json"), "--out", cli_path("no")), 2,
-                     "a bundle tells of one launch so far. Leave the bundle out");
+    static const cli_mistake lies[] = {
+        {"\"bytes\": \"(ceil_div", "\"bytes\": \"1 + (ceil_div",
+         "the steps or scratch buffers are not those of the start plain"},
+        {"\"value\": \"ceil_div(n, BLOCK)\"", "\"value\": \"ceil_div(n, BLOCK) - 1\"",
+         "the steps or scratch buffers are not those of the start plain"},
+        {"\"grid\": [\n                  \"1\"", "\"grid\": [\"2\"",
+         "launch 2 of 3, kernel `scan_sums`: grid.x is 2 blocks, and should be 1"},
+    };
+    json_t *json = cli_json(CLI_RUN("tune", cli_path("scan.json"), "--evaluations", "12", "--seed",
+                                    "1", "--out", cli_path("b"), "--json"),
+                            0);
+    json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_true(json_is_true(json_object_get(row, "promoted")));
+    json_decref(json);
+    ev_proc_result r = CLI_RUN("check", cli_path("b"), "--split", "all");
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        change_bundle(lies[i].old, lies[i].new);
+        r = CLI_RUN("check", cli_path("lie"), "--split", "search");
+        cli_expect(&r, 1);
+        if (strstr(ev_str_text(&r.out), lies[i].words) == NULL)
+            fail_msg("no '%s' in: %s", lies[i].words, ev_str_text(&r.out));
+        ev_proc_result_free(&r);
+    }
+    r = CLI_RUN("qualify", cli_path("b"), "--device", "cuda:0", "--out", cli_path("q"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    char *text = cli_read("q/manifest.json");
+    assert_non_null(strstr(text, "\"verdict\": \"pass\""));
+    free(text);
+    cli_expect_error(CLI_RUN("export", "--to", "c-header", cli_path("b"), "--out", cli_path("k.h")),
+                     2, "which a C header does not have; launch them by libevoke-bundle");
 }
 
 int main(void) {
@@ -368,7 +411,7 @@ int main(void) {
         cmocka_unit_test(a_failing_launch_of_a_gpu_is_named),
         cmocka_unit_test(faults_are_found_before_the_gpu),
         cmocka_unit_test(a_search_on_a_gpu),
-        cmocka_unit_test(refusals_say_the_cure),
+        cmocka_unit_test(a_bundle_has_all_launches),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);
 }
