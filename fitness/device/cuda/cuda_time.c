@@ -103,12 +103,12 @@ static uint32_t count_kept(const cuda_device *c) {
     return count;
 }
 
-/* Commands of one sample of each series. */
-static size_t count_commands(const sampling *s, bool cold) {
+/* Samples of each series that a queue has room for. */
+static size_t room_of(const sampling *s, bool cold) {
     size_t commands = 0;
     for (uint32_t k = 0; k < s->series_count; k++)
         commands += count_kept(s->c) + cold + 2 + (size_t)s->repeat * s->of[k].what->count;
-    return commands;
+    return commands > 0 ? (QUEUE_MOST - OWN_COMMANDS) / commands : 0;
 }
 
 static uint32_t clamp(uint32_t value, uint32_t least, uint32_t most) {
@@ -134,10 +134,10 @@ static void plan(sampling *s, bool cold, double ns) {
         s->batch = between(GRAINS_LEAST * s->c->timer_grain / ns, BATCH, BATCH_MOST);
     s->repeat = clamp(s->launches / BATCH_LEAST, 1, s->repeat);
     s->batch = clamp(s->launches / s->repeat, BATCH_LEAST, s->batch);
-    size_t room = (QUEUE_MOST - OWN_COMMANDS) / count_commands(s, cold);
+    size_t room = room_of(s, cold);
     if (room < BATCH_LEAST) { /* fewer to a sample, then */
         s->repeat = 1;
-        room = (QUEUE_MOST - OWN_COMMANDS) / count_commands(s, cold);
+        room = room_of(s, cold);
     }
     s->holds = room >= BATCH_LEAST;
     s->batch = clamp((uint32_t)room, BATCH_LEAST, s->batch);

@@ -338,7 +338,7 @@ static void faults_are_found_before_the_gpu(void **state) {
 static void a_search_on_a_gpu(void **state) {
     (void)state;
     ev_proc_result r = CLI_RUN("tune", cli_path("scan.json"), "--device", "cuda:0", "--records",
-                               cli_path("c.sqlite"), "--evaluations", "8", "--workers", "1",
+                               cli_path("c.sqlite"), "--evaluations", "16", "--workers", "1",
                                "--seed", "1", "--json");
     json_t *json = cli_json(r, 0);
     json_t *row = json_array_get(json_object_get(json, "rows"), 0);
@@ -370,7 +370,7 @@ static void a_bundle_has_all_launches(void **state) {
         {"\"grid\": [\n                  \"1\"", "\"grid\": [\"2\"",
          "launch 2 of 3, kernel `scan_sums`: grid.x is 2 blocks, and should be 1"},
     };
-    json_t *json = cli_json(CLI_RUN("tune", cli_path("scan.json"), "--evaluations", "12", "--seed",
+    json_t *json = cli_json(CLI_RUN("tune", cli_path("scan.json"), "--evaluations", "24", "--seed",
                                     "1", "--out", cli_path("b"), "--json"),
                             0);
     json_t *row = json_array_get(json_object_get(json, "rows"), 0);
