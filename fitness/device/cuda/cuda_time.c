@@ -384,7 +384,9 @@ static uint32_t launches_for(const cuda_device *c, double seconds) {
 static ev_status run_rival(device *d, const device_rival *rival, device_outcome *out,
                            ev_error *err) {
     EV_TRY(cuda_renew_contents(cuda_of(d), err));
-    EV_TRY(cuda_run_sequence(d, &rival->what, out, err));
+    ev_status status = cuda_run_sequence(d, &rival->what, out, err);
+    out->launch = DEVICE_ANY_LAUNCH; /* the rival's is none of the caller's */
+    EV_TRY(status);
     if (out->ok)
         return EV_OK;
     return ev_fail(err, EV_INFRA, "%s: the rival of the timed launch ran before and fails now: %s",
@@ -409,10 +411,10 @@ static ev_status time_all(device *d, sampling *s, device_rival *rival, device_ou
         result = take_times(s, timing, rival);
     if (result == CUDA_SUCCESS)
         tidy(s);
-    EV_TRY(cuda_judge(s->c, s->of[0].what->kernels[0], result, out, err));
+    ev_status status = cuda_judge(s->c, s->of[0].what->kernels[0], result, out, err);
     out->launch = DEVICE_ANY_LAUNCH;
-    if (!out->ok)
-        return EV_OK;
+    if (status != EV_OK || !out->ok)
+        return status;
     /* What the caller reads is the work of one launch after the last sample. */
     EV_TRY(cuda_renew_contents(s->c, err));
     return cuda_run_sequence(d, s->of[0].what, out, err);

@@ -432,6 +432,12 @@ static void test_injected_in_a_sequence(void **state) {
     }
     device_launch two[2] = {launch_of(&s), launch_of(&s)};
     what = sequence_of(&s, two, 2);
+    device_rival rival = {.what = what};
+    inject("launch:3=address"); /* the rival's first */
+    fails(device_time_sequence(s.d, &what, &rival, &out, &t, &err), EV_INFRA, "the rival of the");
+    inject("");
+    assert_int_equal(out.launch, DEVICE_ANY_LAUNCH);
+    two[0] = two[1] = launch_of(&s);
     OK(device_time_sequence(s.d, &what, NULL, &out, &t, &err));
     assert_true(out.ok);
     expect(&s, 2);
