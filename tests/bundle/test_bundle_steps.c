@@ -219,7 +219,9 @@ static evoke_status rig_launch(rig *r, CUstream stream) {
 static bool is_right(const rig *r, int n, int turns) {
     float y[MOST];
     OK(cu.cuMemcpyDtoH_v2(y, r->buffers[1].address, sizeof y));
-    float shift = 1.0f + (float)(turns * (turns + 1) / 2);
+    float shift = 1;
+    for (int k = 1; k <= turns; k++)
+        shift += (float)k;
     for (int i = 0; i < MOST; i++) {
         if (y[i] != (i < n ? (float)i + shift : 0.0f))
             return false;
