@@ -239,6 +239,12 @@ ev_status launch_plan_steps(const launch_plan *plan, const expr_scope *values, l
     return EV_OK;
 }
 
+expr_scope launch_step_scope(const launch_step *step, expr_name *names, size_t count) {
+    if (step->loop != NULL && step->loop->counter != NULL)
+        names[count++] = (expr_name){step->loop->counter, expr_of_whole(step->turn)};
+    return (expr_scope){names, count};
+}
+
 static const char *partner_of(const launch_loop *loop, const char *name) {
     for (size_t i = 0; i < loop->swap_count; i++) {
         for (int side = 0; side < 2; side++) {

@@ -159,6 +159,9 @@ typedef struct launch_step {
  * cannot be evaluated; no launch at all, or more than LAUNCH_STEPS_MOST. */
 ev_status launch_plan_steps(const launch_plan *plan, const expr_scope *values, launch_step **out,
                             size_t *count, ev_error *err) EV_CHECKED;
+/* The values that a step's expressions see: the first `count` of `names`, which has room for one
+ * more, and the counter of its loop. */
+expr_scope launch_step_scope(const launch_step *step, expr_name *names, size_t count);
 /* The buffer whose place `name` takes at a step: `name` itself where nothing is exchanged. */
 const char *launch_step_buffer(const launch_plan *plan, const launch_step *step, const char *name);
 

@@ -37,9 +37,10 @@ ev_status bundle_content_of(const bundle *b, ev_arena *arena, bundle_content *ou
 ev_status bundle_qualify(ev_arena *arena, bundle_variant *v, const bundle_qualified *now,
                          ev_error *err) EV_CHECKED;
 
-/* The launch of a variant at a case, by the manifest alone. EV_BAD: as launch_plan_geometry. */
-ev_status bundle_launch_at(const bundle_kernel *k, const bundle_variant *v, const bundle_case *c,
-                           launch_geometry *out, ev_error *err) EV_CHECKED;
+/* The launches of a variant at a case in order, with all turns, by the manifest alone; *out is
+ * malloc'ed. EV_BAD: as launch_plan_steps and launch_plan_geometry. */
+ev_status bundle_launches_at(const bundle_kernel *k, const bundle_variant *v, const bundle_case *c,
+                             launch_geometry **out, size_t *count, ev_error *err) EV_CHECKED;
 
 /* The range that the writer makes of a variant's cases for number `index` of their shape. */
 launch_range bundle_range(const bundle_variant *v, size_t index);

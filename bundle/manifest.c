@@ -5,9 +5,9 @@
 #include "base/ptx/versions.h"
 #include "base/str.h"
 #include "bundle/bundle.h"
+#include "bundle/manifest_steps.h"
 #include "bundle/needs.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,14 +56,6 @@ static json_t *texts_json(const char *const *texts, size_t count) {
     for (size_t i = 0; i < count; i++)
         (void)json_array_append_new(array, json_string(texts[i]));
     return array;
-}
-
-static json_t *launch_json(const bundle_variant *v) {
-    assert(launch_plan_is_plain(v->plan));
-    const launch_rule *l = &v->plan->launches[0];
-    return json_pack("{s:o, s:o, s:s, s:o}", "grid", texts_json(l->grid, 3), "block",
-                     texts_json(l->block, 3), "shared", l->shared, "macros",
-                     numbers_json(v->macros, v->macro_count));
 }
 
 /* ---- cases and ranges ---- */
@@ -287,13 +279,13 @@ static ev_status variant_json(const bundle_kernel *k, const bundle_variant *v, j
     for (size_t i = 0; i < v->case_count; i++)
         (void)json_array_append_new(cases, case_json(&v->cases[i]));
     ev_sha256 sha256 = ev_sha256_of(v->ptx, v->ptx_bytes);
-    *out =
-        json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:s, s:i, s:i}, s:o, s:s, s:f, s:f, s:o, s:o, s:o}",
-                  "sha256", sha256.hex, "entry", launch_plan_entry(v->plan), "start", v->start,
-                  "launch", launch_json(v), "gpu", "id", v->gpu_id, "name", v->gpu_name, "sm",
-                  v->sm, "sms", v->sms, "resources", resources_json(k, v), "time_kind",
-                  kind_word(v->modelled), "error", v->error, "tolerance", v->tolerance, "cases",
-                  cases, "ranges", ranges_json(v), "provenance", provenance);
+    *out = json_pack(
+        "{s:s, s:s, s:s, s:o, s:{s:s, s:s, s:i, s:i}, s:o, s:s, s:f, s:f, s:o, s:o, s:o}", "sha256",
+        sha256.hex, "entry", launch_plan_entry(v->plan), "start", v->start, "launch",
+        manifest_launch(v->plan, numbers_json(v->macros, v->macro_count)), "gpu", "id", v->gpu_id,
+        "name", v->gpu_name, "sm", v->sm, "sms", v->sms, "resources", resources_json(k, v),
+        "time_kind", kind_word(v->modelled), "error", v->error, "tolerance", v->tolerance, "cases",
+        cases, "ranges", ranges_json(v), "provenance", provenance);
     if (*out == NULL)
         return ev_fail_memory(err, 1);
     set_head(*out, v);

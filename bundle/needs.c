@@ -102,7 +102,7 @@ int needs_target(const char *text) {
 /* The names that a scheduler's expressions see, by the manifest alone. */
 typedef struct scope_room {
     expr_scope scope;
-    expr_name names[MOST_NAMES];
+    expr_name names[MOST_NAMES + 1]; /* and the counter of a loop */
 } scope_room;
 
 static ev_status add_name(scope_room *s, const char *name, expr_value value, ev_error *err) {
@@ -134,19 +134,37 @@ static ev_status fill_scope(const bundle_kernel *k, const bundle_variant *v, con
     return EV_OK;
 }
 
-ev_status bundle_launch_at(const bundle_kernel *k, const bundle_variant *v, const bundle_case *c,
-                           launch_geometry *out, ev_error *err) {
+ev_status bundle_launches_at(const bundle_kernel *k, const bundle_variant *v, const bundle_case *c,
+                             launch_geometry **out, size_t *count, ev_error *err) {
     scope_room room;
+    launch_step *steps = NULL;
     EV_TRY(fill_scope(k, v, c, &room, err));
-    return launch_plan_geometry(v->plan, 0, &room.scope, &LAUNCH_LIMITS_CUDA, out, err);
+    EV_TRY(launch_plan_steps(v->plan, &room.scope, &steps, count, err));
+    launch_geometry *all = calloc(*count, sizeof *all);
+    ev_status status = all != NULL ? EV_OK : ev_fail_memory(err, *count * sizeof *all);
+    for (size_t i = 0; i < *count && status == EV_OK; i++) {
+        const expr_scope values = launch_step_scope(&steps[i], room.names, room.scope.count);
+        status = launch_plan_geometry(v->plan, steps[i].launch, &values, &LAUNCH_LIMITS_CUDA,
+                                      &all[i], err);
+    }
+    free(steps);
+    if (status == EV_OK)
+        *out = all;
+    else
+        free(all);
+    return status;
 }
 
 uint32_t needs_shared(const bundle_kernel *k, const bundle_variant *v) {
     uint32_t most = 0;
     for (size_t i = 0; i < v->case_count; i++) {
-        launch_geometry at;
-        if (bundle_launch_at(k, v, &v->cases[i], &at, NULL) == EV_OK && at.shared_bytes > most)
-            most = at.shared_bytes;
+        launch_geometry *all = NULL;
+        size_t count = 0;
+        if (bundle_launches_at(k, v, &v->cases[i], &all, &count, NULL) != EV_OK)
+            continue;
+        for (size_t at = 0; at < count; at++)
+            most = all[at].shared_bytes > most ? all[at].shared_bytes : most;
+        free(all);
     }
     return most;
 }

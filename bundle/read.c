@@ -84,18 +84,6 @@ static uint32_t word_of(const json_t *object, const char *key) {
 
 /* ---- variants ---- */
 
-static ev_status read_launch(const reading *r, const json_t *object, const char *where,
-                             launch_rule *rule, bundle_variant *out) {
-    const json_t *l = NULL;
-    EV_TRY(checked(r, MANIFEST_LAUNCH, object, where, "launch", &l));
-    EV_TRY(read_texts(r, get(l, "grid"), reading_join(r, where, "launch.grid"), 3, rule->grid));
-    EV_TRY(read_texts(r, get(l, "block"), reading_join(r, where, "launch.block"), 3, rule->block));
-    rule->entry = ev_json_text(object, "entry", "");
-    rule->shared = ev_json_text(l, "shared", "0");
-    return read_numbers(r, get(l, "macros"), reading_join(r, where, "launch.macros"), &out->macros,
-                        &out->macro_count);
-}
-
 /* A time that is there is above 0, and lies in its interval; an error is not below 0. */
 static ev_status check_times(const reading *r, const json_t *object, const char *where,
                              const bundle_case *c) {
@@ -222,13 +210,15 @@ static ev_status list_names(const reading *r, const bundle_kernel *k, const bund
 static ev_status read_plan(const reading *r, const bundle_kernel *k, const json_t *object,
                            const char *where, bundle_variant *out) {
     launch_plan *plan = EV_NEW(r->arena, launch_plan);
-    launch_rule *rule = EV_NEW(r->arena, launch_rule);
+    const json_t *launch = NULL;
     expr_names names;
-    if (plan == NULL || rule == NULL)
-        return ev_fail_memory(r->err, sizeof *plan + sizeof *rule);
-    EV_TRY(read_launch(r, object, where, rule, out));
-    plan->launches = rule;
-    plan->launch_count = 1;
+    if (plan == NULL)
+        return ev_fail_memory(r->err, sizeof *plan);
+    EV_TRY(checked(r, MANIFEST_LAUNCH, object, where, "launch", &launch));
+    EV_TRY(read_numbers(r, get(launch, "macros"), reading_join(r, where, "launch.macros"),
+                        &out->macros, &out->macro_count));
+    EV_TRY(reading_launches(r, k, launch, reading_join(r, where, "launch"),
+                            ev_json_text(object, "entry", ""), plan));
     EV_TRY(read_ranges(r, object, where, plan));
     EV_TRY(list_names(r, k, out, where, &names));
     ev_error why = {.status = EV_OK};

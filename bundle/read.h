@@ -69,6 +69,12 @@ bool reading_is_alignment(json_int_t bytes);
  * is there twice, an unknown kind, type or alignment. */
 ev_status reading_arguments(const reading *r, const json_t *kernel, const char *where,
                             bundle_kernel *out) EV_CHECKED;
+/* Reads the launches of the key "launch" of a variant, which stands at `where`, into *out, without
+ * its ranges (read_steps.c). `entry`: the variant's. EV_BAD: keys of one launch beside several, or
+ * none; a parameter or a swap that names no buffer; too many of anything. The caller checks the
+ * plan. */
+ev_status reading_launches(const reading *r, const bundle_kernel *k, const json_t *launch,
+                           const char *where, const char *entry, launch_plan *out) EV_CHECKED;
 /* Holds the expressions of arguments and symbols against the names of the shape, which the first
  * baseline has. EV_BAD: a syntax error, a name that is not there. */
 ev_status reading_expressions(const reading *r, const char *where,

@@ -106,8 +106,9 @@ typedef struct bundle_variant {
     ev_sha256 sha256; /* of the PTX; the writer computes it */
     size_t number;    /* the reader's: the variants, starts and baselines of a bundle from 0 on */
     const char *start;
-    /* One launch. Its ranges say where the variant may be used; the writer computes them from the
-     * cases (`multiple`: the largest number that divides all values of the cases). */
+    /* Its launches; without hidden parameters. Its ranges say where the variant may be used; the
+     * writer computes them from the cases (`multiple`: the largest number that divides all values
+     * of the cases). */
     const launch_plan *plan;
     const bundle_number *macros; /* all of the start, with the values this variant was built with */
     size_t macro_count;
@@ -165,6 +166,7 @@ typedef struct bundle_argument {
 #define BUNDLE_STRUCT_MOST 4096u /* bytes of a struct */
 
 #define BUNDLE_ALIGN 16u
+#define BUNDLE_GIVEN_MOST 128u /* parameters of a launch among several */
 
 /* A variable in constant or global memory of a kernel's PTX. The host fills its first `count`
  * elements before a launch (cuModuleGetGlobal); the rest is zero. A variant may lack it. */

@@ -305,9 +305,6 @@ bool task_has_steps(const task *t); /* any of its starts */
 void task_main_arguments(const task *t, const task_start *start, size_t *out, size_t *count);
 /* As task_bits_of_parameters, of the kernel of the main launch. */
 uint64_t task_bits_of_main(const task *t, const task_start *start, uint64_t parameters);
-/* EV_BAD if a start has steps, which `what` says to be unknown; the message ends in `cure`. */
-ev_status task_refuse_steps(const task *t, const char *what, const char *cure,
-                            ev_error *err) EV_CHECKED;
 /* The fewest launches that a start has at a case, of those that can be launched there. */
 ev_status task_launches_least(const task *t, const task_case *c, size_t *out,
                               ev_error *err) EV_CHECKED;

@@ -25,15 +25,6 @@ bool task_has_steps(const task *t) {
     return false;
 }
 
-ev_status task_refuse_steps(const task *t, const char *what, const char *cure, ev_error *err) {
-    for (size_t i = 0; i < t->start_count; i++) {
-        if (task_start_has_steps(&t->starts[i]))
-            return ev_fail(err, EV_BAD, "task %s: its start %s has steps: %s %s", t->name,
-                           t->starts[i].name, what, cure);
-    }
-    return EV_OK;
-}
-
 /* ---- reading -----------------------------------------------------------------------------------
  */
 

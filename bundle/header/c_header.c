@@ -504,7 +504,20 @@ static ev_status write_kernel(writing *w) {
     return write_launch(w);
 }
 
+static bool any_steps(const bundle_variant *list, size_t count) {
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        any = any || !launch_plan_is_plain(list[i].plan);
+    return any;
+}
+
+static bool has_steps(const bundle_kernel *k) {
+    return any_steps(k->baselines, k->baseline_count) || any_steps(k->variants, k->variant_count) ||
+           any_steps(k->starts, k->start_count);
+}
+
 ev_status c_header_make(const bundle *b, ev_str *out, ev_error *err) {
+    size_t kernels = 0, left_out = 0;
     ev_str_append(out,
                   "/* Kernels tuned by Evoke, with their PTX, for programs that read no files. "
                   "Made by\n * evoke export --to c-header. Link the CUDA driver and the "
@@ -518,9 +531,23 @@ ev_status c_header_make(const bundle *b, ev_str *out, ev_error *err) {
                      .k = b->index->kernels[i].kernel,
                      .out = out,
                      .err = err};
-        if (w.k->baseline_count + w.k->variant_count > 0)
+        if (w.k->baseline_count + w.k->variant_count == 0)
+            continue;
+        if (has_steps(w.k))
+            ev_str_printf(out,
+                          "\n/* %s is left out: variants of it have several launches. Launch it by "
+                          "libevoke-bundle. */\n",
+                          w.k->name);
+        else
             EV_TRY(write_kernel(&w));
+        left_out += has_steps(w.k);
+        kernels++;
     }
+    if (left_out > 0 && left_out == kernels)
+        return ev_fail(err, EV_BAD,
+                       "all kernels of the bundle %s have variants of several launches, which a C "
+                       "header does not have; launch them by libevoke-bundle",
+                       bundle_path(b));
     ev_str_append(out, "\n#endif\n");
     return ev_str_status(out, err);
 }

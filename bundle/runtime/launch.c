@@ -4,38 +4,24 @@
 #include <stdio.h>
 #include <string.h>
 
+void runtime_set_geometry(const launch_geometry *from, evoke_geometry *to) {
+    memcpy(to->grid, from->grid, sizeof to->grid);
+    memcpy(to->block, from->block, sizeof to->block);
+    to->shared_bytes = from->shared_bytes;
+}
+
 evoke_status evoke_variant_geometry(const evoke_variant *v, const evoke_shape *shape,
                                     evoke_geometry *out, evoke_error *error) {
     launch_geometry made;
     ev_status status = runtime_geometry(v, shape, &made, runtime_error(error));
-    if (status == EV_OK) {
-        memcpy(out->grid, made.grid, sizeof out->grid);
-        memcpy(out->block, made.block, sizeof out->block);
-        out->shared_bytes = made.shared_bytes;
-    }
+    if (status == EV_OK)
+        runtime_set_geometry(&made, out);
     return runtime_status(status);
 }
 
 /* The variants are the bundle's own; the public pointer to one is const for the caller. */
 static evoke_variant *own(const evoke_variant *v) {
     return &v->owner->variants[v->is->number];
-}
-
-static ev_status check_block(const evoke_variant *v, const runtime_loaded *l,
-                             const launch_geometry *at, ev_error *err) {
-    uint64_t threads = (uint64_t)at->block[0] * at->block[1] * at->block[2];
-    if (threads > l->threads)
-        return ev_fail(err, EV_BAD,
-                       "%s: a block is %llu threads, and the kernel takes at most %u on "
-                       "this GPU",
-                       v->kernel->name, (unsigned long long)threads, l->threads);
-    if (at->shared_bytes > l->shared)
-        return ev_fail(
-            err, EV_BAD,
-            "%s: a block has %u bytes of dynamic shared memory, and at most %u are left on "
-            "this GPU",
-            v->kernel->name, at->shared_bytes, l->shared);
-    return EV_OK;
 }
 
 static ev_status launch(evoke_variant *v, const evoke_shape *shape, const evoke_buffer *buffers,
@@ -48,20 +34,32 @@ static ev_status launch(evoke_variant *v, const evoke_shape *shape, const evoke_
     EV_TRY(runtime_pack(v, shape, buffers, count, &parameters, err));
     EV_TRY(runtime_driver(&cu, err));
     EV_TRY(runtime_load(v, cu, &l, err));
-    EV_TRY(check_block(v, l, &at, err));
+    ev_status status = runtime_allow(v, cu, l, 0, &at, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "%s", v->kernel->name);
     EV_TRY(runtime_check_symbols(v, cu, l, err));
-    EV_TRY(runtime_allow_shared(v, cu, l, at.shared_bytes, err));
-    CUresult result = cu->cuLaunchKernel(l->function, at.grid[0], at.grid[1], at.grid[2],
-                                         at.block[0], at.block[1], at.block[2], at.shared_bytes,
-                                         stream, parameters.pointers, NULL);
+    CUresult result = cu->cuLaunchKernel(l->functions[0].function, at.grid[0], at.grid[1],
+                                         at.grid[2], at.block[0], at.block[1], at.block[2],
+                                         at.shared_bytes, stream, parameters.pointers, NULL);
     return runtime_check(cu, result, v->kernel->name, err);
+}
+
+evoke_status evoke_variant_launch_scratch(const evoke_variant *v, const evoke_shape *shape,
+                                          const evoke_buffer *buffers, size_t buffer_count,
+                                          const evoke_buffer *scratch, void *stream,
+                                          evoke_error *error) {
+    CUstream to = (CUstream)stream;
+    ev_error *err = runtime_error(error);
+    if (launch_plan_is_plain(v->is->plan))
+        return runtime_status(launch(own(v), shape, buffers, buffer_count, to, err));
+    return runtime_status(
+        runtime_launch_steps(own(v), shape, buffers, buffer_count, scratch, to, err));
 }
 
 evoke_status evoke_variant_launch(const evoke_variant *v, const evoke_shape *shape,
                                   const evoke_buffer *buffers, size_t buffer_count, void *stream,
                                   evoke_error *error) {
-    return runtime_status(
-        launch(own(v), shape, buffers, buffer_count, (CUstream)stream, runtime_error(error)));
+    return evoke_variant_launch_scratch(v, shape, buffers, buffer_count, NULL, stream, error);
 }
 
 static ev_status find_loaded(const evoke_variant *v, const cu_driver **cu, runtime_loaded **out,

@@ -99,24 +99,50 @@ static ev_status attribute(const cu_driver *cu, CUdevice device, int which, int 
                          err);
 }
 
-/* The function, and what a block of it may have in this context. */
-static ev_status find_function(const evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
-                               ev_error *err) {
+/* The first launch of the kernel that a launch runs. */
+static size_t first_of(const launch_plan *plan, size_t launch) {
+    size_t i = 0;
+    while (strcmp(plan->launches[i].entry, plan->launches[launch].entry) != 0)
+        i++;
+    return i;
+}
+
+runtime_function *runtime_function_of(const evoke_variant *v, runtime_loaded *l, size_t launch) {
+    return &l->functions[first_of(v->is->plan, launch)];
+}
+
+/* A kernel, and what a block of it may have in this context: `most` bytes of shared memory. */
+static ev_status find_function(const cu_driver *cu, CUmodule module, const char *entry, int most,
+                               runtime_function *f, ev_error *err) {
+    int threads = 0, fixed = 0;
+    EV_TRY(runtime_check(cu, cu->cuModuleGetFunction(&f->function, module, entry), entry, err));
+    EV_TRY(runtime_check(
+        cu, cu->cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f->function),
+        "cuFuncGetAttribute", err));
+    EV_TRY(runtime_check(
+        cu, cu->cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f->function),
+        "cuFuncGetAttribute", err));
+    f->threads = (uint32_t)threads;
+    f->shared = most > fixed ? (uint32_t)(most - fixed) : 0;
+    return EV_OK;
+}
+
+static ev_status find_functions(const evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
+                                ev_error *err) {
+    const launch_plan *plan = v->is->plan;
     CUdevice device = 0;
-    int threads = 0, fixed = 0, most = 0;
-    const char *entry = launch_plan_entry(v->is->plan);
-    EV_TRY(runtime_check(cu, cu->cuModuleGetFunction(&l->function, l->module, entry), entry, err));
-    EV_TRY(runtime_check(
-        cu, cu->cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, l->function),
-        "cuFuncGetAttribute", err));
-    EV_TRY(runtime_check(
-        cu, cu->cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, l->function),
-        "cuFuncGetAttribute", err));
+    int most = 0;
+    l->functions = calloc(plan->launch_count, sizeof *l->functions);
+    if (l->functions == NULL)
+        return ev_fail_memory(err, plan->launch_count * sizeof *l->functions);
     EV_TRY(runtime_check(cu, cu->cuCtxGetDevice(&device), "cuCtxGetDevice", err));
     EV_TRY(
         attribute(cu, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &most, err));
-    l->threads = (uint32_t)threads;
-    l->shared = most > fixed ? (uint32_t)(most - fixed) : 0;
+    for (size_t i = 0; i < plan->launch_count; i++) {
+        if (first_of(plan, i) == i)
+            EV_TRY(
+                find_function(cu, l->module, plan->launches[i].entry, most, &l->functions[i], err));
+    }
     return EV_OK;
 }
 
@@ -174,7 +200,7 @@ static ev_status load_module(const evoke_variant *v, const cu_driver *cu, runtim
     EV_TRY(load_cubin(v, cu, l, &loaded, err));
     ev_status status = loaded ? EV_OK : load_ptx(v, cu, l, err);
     EV_TRY(status);
-    status = find_function(v, cu, l, err);
+    status = find_functions(v, cu, l, err);
     if (status != EV_OK)
         (void)cu->cuModuleUnload(l->module);
     return status;
@@ -189,6 +215,7 @@ static ev_status load(evoke_variant *v, const cu_driver *cu, CUcontext context,
     l->id = id;
     ev_status status = load_module(v, cu, l, err);
     if (status != EV_OK) {
+        free(l->functions);
         free(l);
         return status;
     }
@@ -213,17 +240,33 @@ ev_status runtime_load(evoke_variant *v, const cu_driver *cu, runtime_loaded **o
     return status;
 }
 
-ev_status runtime_allow_shared(evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
-                               uint32_t bytes, ev_error *err) {
+static ev_status check_block(const runtime_function *f, const launch_geometry *at, ev_error *err) {
+    uint64_t threads = (uint64_t)at->block[0] * at->block[1] * at->block[2];
+    if (threads > f->threads)
+        return ev_fail(err, EV_BAD,
+                       "a block is %llu threads, and the kernel takes at most %u on this GPU",
+                       (unsigned long long)threads, f->threads);
+    if (at->shared_bytes > f->shared)
+        return ev_fail(
+            err, EV_BAD,
+            "a block has %u bytes of dynamic shared memory, and at most %u are left on this GPU",
+            at->shared_bytes, f->shared);
+    return EV_OK;
+}
+
+ev_status runtime_allow(evoke_variant *v, const cu_driver *cu, runtime_loaded *l, size_t launch,
+                        const launch_geometry *at, ev_error *err) {
+    runtime_function *f = runtime_function_of(v, l, launch);
+    EV_TRY(check_block(f, at, err));
     ev_status status = EV_OK;
     (void)pthread_mutex_lock(v->lock);
-    if (bytes > l->allowed) {
+    if (at->shared_bytes > f->allowed) {
         status = runtime_check(
             cu,
-            cu->cuFuncSetAttribute(l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                   (int)bytes),
+            cu->cuFuncSetAttribute(f->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                   (int)at->shared_bytes),
             "cuFuncSetAttribute", err);
-        l->allowed = status == EV_OK ? bytes : l->allowed;
+        f->allowed = status == EV_OK ? at->shared_bytes : f->allowed;
     }
     (void)pthread_mutex_unlock(v->lock);
     return status;
@@ -237,6 +280,7 @@ static void unload_one(const cu_driver *cu, runtime_loaded *l) {
         (void)cu->cuModuleUnload(l->module);
         (void)cu->cuCtxPopCurrent_v2(&ignored);
     }
+    free(l->functions);
     free(l);
 }
 

@@ -16,18 +16,23 @@
 #define RUNTIME_SYMBOLS 64    /* most variables that the host fills */
 #define RUNTIME_NAMES 256     /* most names of a scope: shape, scalars, macros */
 
+/* A kernel of a variant's module. */
+typedef struct runtime_function {
+    CUfunction function;
+    uint32_t threads; /* most of a block */
+    uint32_t shared;  /* most dynamic shared memory of a block, by the GPU */
+    uint32_t allowed; /* what the driver was told to allow */
+} runtime_function;
+
 /* A variant's module in one context. */
 typedef struct runtime_loaded {
     struct runtime_loaded *next;
     CUcontext context;
     unsigned long long id; /* of the context: handles are used again, ids are not */
     CUmodule module;
-    CUfunction function;
-    uint32_t threads; /* most of a block */
-    uint32_t shared;  /* most dynamic shared memory of a block, by the GPU */
-    uint32_t allowed; /* what the driver was told to allow */
-    uint64_t filled;  /* the kernel's symbols that the host filled, or asked the address of: a bit
-                         each */
+    runtime_function *functions; /* by launch; launches of one kernel use the first of them */
+    uint64_t filled; /* the kernel's symbols that the host filled, or asked the address of: a bit
+                        each */
 } runtime_loaded;
 
 struct evoke_variant {
@@ -65,7 +70,7 @@ ev_status runtime_buffers(const bundle_kernel *k, const evoke_shape *shape, size
 /* The names that a kernel's expressions see. */
 typedef struct runtime_scope {
     expr_scope scope;
-    expr_name names[RUNTIME_NAMES];
+    expr_name names[RUNTIME_NAMES + 1]; /* and the counter of a loop */
 } runtime_scope;
 
 /* Shape and scalars up to argument `end` (SIZE_MAX: all). EV_BAD: the shape lacks a number, or has
@@ -74,7 +79,9 @@ ev_status runtime_scope_of(const bundle_kernel *k, const launch_plan *ranges,
                            const evoke_shape *shape, size_t end, runtime_scope *out,
                            ev_error *err) EV_CHECKED;
 void runtime_add_macros(const bundle_variant *v, runtime_scope *out);
-/* The launch of a variant at a shape, within CUDA's limits. */
+/* A scalar parameter as the driver takes it. */
+void runtime_set_word(ev_type type, const expr_value *value, uint64_t *word);
+/* The launch of a variant of one launch at a shape, within CUDA's limits. */
 ev_status runtime_geometry(const evoke_variant *v, const evoke_shape *shape, launch_geometry *out,
                            ev_error *err) EV_CHECKED;
 /* Elements of a buffer, from 1 to 2^40. */
@@ -98,14 +105,34 @@ ev_status runtime_pack(const evoke_variant *v, const evoke_shape *shape,
 /* The variant's module in the current context, loaded if it is not yet. */
 ev_status runtime_load(evoke_variant *v, const cu_driver *cu, runtime_loaded **out,
                        ev_error *err) EV_CHECKED;
-/* Lets a block have so much dynamic shared memory. */
-ev_status runtime_allow_shared(evoke_variant *v, const cu_driver *cu, runtime_loaded *l,
-                               uint32_t bytes, ev_error *err) EV_CHECKED;
+/* The kernel of a launch of the variant's plan. */
+runtime_function *runtime_function_of(const evoke_variant *v, runtime_loaded *l, size_t launch);
+/* Lets blocks of a launch be as large as they are. EV_BAD: this GPU has no such blocks of the
+ * kernel. */
+ev_status runtime_allow(evoke_variant *v, const cu_driver *cu, runtime_loaded *l, size_t launch,
+                        const launch_geometry *at, ev_error *err) EV_CHECKED;
 /* Unloads all modules of a bundle; those of one context alone, if `id` is not 0. */
 void runtime_unload(evoke_bundle *b, const cu_driver *cu, unsigned long long id);
 /* The current context. EV_INFRA: none. */
 ev_status runtime_context(const cu_driver *cu, CUcontext *context, unsigned long long *id,
                           ev_error *err) EV_CHECKED;
+
+/* ---- steps.c ---- */
+
+/* evoke_variant_launch_scratch of a variant of several launches; `scratch` NULL: none. */
+ev_status runtime_launch_steps(evoke_variant *v, const evoke_shape *shape,
+                               const evoke_buffer *buffers, size_t count,
+                               const evoke_buffer *scratch, CUstream stream,
+                               ev_error *err) EV_CHECKED;
+
+/* All that runtime_launch_steps does before it asks the driver; of any variant. */
+ev_status runtime_check_steps(const evoke_variant *v, const evoke_shape *shape,
+                              const evoke_buffer *buffers, size_t count,
+                              const evoke_buffer *scratch, ev_error *err) EV_CHECKED;
+
+/* ---- launch.c ---- */
+
+void runtime_set_geometry(const launch_geometry *from, evoke_geometry *to);
 
 /* ---- symbols.c ---- */
 

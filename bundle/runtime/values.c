@@ -70,6 +70,11 @@ void runtime_add_macros(const bundle_variant *v, runtime_scope *out) {
 ev_status runtime_geometry(const evoke_variant *v, const evoke_shape *shape, launch_geometry *out,
                            ev_error *err) {
     runtime_scope room;
+    if (!launch_plan_is_plain(v->is->plan))
+        return ev_fail(err, EV_BAD,
+                       "%s: the variant has several launches; evoke_variant_steps tells the sizes "
+                       "of each",
+                       v->kernel->name);
     EV_TRY(runtime_scope_of(v->kernel, v->is->plan, shape, SIZE_MAX, &room, err));
     runtime_add_macros(v->is, &room);
     ev_status status =
@@ -98,6 +103,14 @@ static ev_status type_of(const bundle_kernel *k, const bundle_argument *a, ev_ty
                    a->type);
 }
 
+void runtime_set_word(ev_type type, const expr_value *value, uint64_t *word) {
+    *word = 0;
+    if (ev_type_is_float(type))
+        ev_type_set(type, word, 0, value->real);
+    else
+        memcpy(word, &value->whole, ev_type_bytes(type)); /* little-endian, as GPUs are */
+}
+
 static ev_status pack_scalar(const bundle_kernel *k, size_t index, const launch_plan *ranges,
                              const evoke_shape *shape, uint64_t *word, ev_error *err) {
     const bundle_argument *a = &k->arguments[index];
@@ -109,11 +122,7 @@ static ev_status pack_scalar(const bundle_kernel *k, size_t index, const launch_
     ev_status status = expr_eval_as(a->expression, type, &room.scope, &value, err);
     if (status != EV_OK)
         return ev_wrap(err, status, "%s, value of %s", k->name, a->name);
-    *word = 0;
-    if (ev_type_is_float(type))
-        ev_type_set(type, word, 0, value.real);
-    else
-        memcpy(word, &value.whole, ev_type_bytes(type)); /* little-endian, as GPUs are */
+    runtime_set_word(type, &value, word);
     return EV_OK;
 }
 

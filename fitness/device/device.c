@@ -376,16 +376,34 @@ ev_status device_time_ranks(device *const *devices, const device_kernel *const *
 ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_outcome *out, device_timing *timing, ev_error *err) {
     EV_TRY(device_check(d, kernel, launch, err));
-    return d->ops->time(d, kernel, launch, NULL, out, timing, err);
+    return d->ops->time(d, kernel, launch, out, timing, err);
 }
 
-ev_status device_time_against(device *d, const device_kernel *kernel, const device_launch *launch,
-                              device_rival *rival, device_outcome *out, device_timing *timing,
-                              ev_error *err) {
-    memset(&rival->timing, 0, sizeof rival->timing);
-    EV_TRY(device_check(d, kernel, launch, err));
-    EV_TRY(device_check(d, rival->kernel, rival->launch, err));
-    return d->ops->time(d, kernel, launch, rival, out, timing, err);
+/* `at`: the launch that does not fit. */
+static ev_status check_sequence(const device *d, const device_sequence *s, size_t *at,
+                                ev_error *err) {
+    assert(s->count > 0);
+    for (*at = 0; *at < s->count; (*at)++)
+        EV_TRY(device_check(d, s->kernels[*at], &s->launches[*at], err));
+    return EV_OK;
+}
+
+ev_status device_time_sequence(device *d, const device_sequence *what, device_rival *rival,
+                               device_outcome *out, device_timing *timing, ev_error *err) {
+    size_t at = 0;
+    *out = (device_outcome){0};
+    EV_TRY(check_sequence(d, what, &out->launch, err));
+    out->launch = DEVICE_ANY_LAUNCH;
+    if (rival != NULL) {
+        memset(&rival->timing, 0, sizeof rival->timing);
+        EV_TRY(check_sequence(d, &rival->what, &at, err));
+    }
+    if (d->ops->time_sequence != NULL)
+        return d->ops->time_sequence(d, what, rival, out, timing, err);
+    if (what->count > 1)
+        return ev_fail(err, EV_BAD, "%s times each of several launches by itself; use device_time",
+                       d->properties.id);
+    return d->ops->time(d, what->kernels[0], what->launches, out, timing, err);
 }
 
 const uint64_t *device_stored(const device *d, size_t *count) {

@@ -185,7 +185,12 @@ typedef struct device_outcome {
     vm_trap fault; /* when not ok */
     vm_counters counters;
     bool waits; /* on the VM: a block waited for another block */
+    /* Of several launches in order: the one with the fault, or that a message of a failed call is
+     * about; DEVICE_ANY_LAUNCH: one of them, in a queue. */
+    size_t launch;
 } device_outcome;
+
+#define DEVICE_ANY_LAUNCH SIZE_MAX
 
 /* Runs a launch. EV_BAD: it does not fit the device (block too large, shared memory, registers). */
 ev_status device_run(device *d, const device_kernel *kernel, const device_launch *launch,
@@ -224,20 +229,29 @@ ev_status device_check(const device *d, const device_kernel *kernel, const devic
 ev_status device_time(device *d, const device_kernel *kernel, const device_launch *launch,
                       device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
 
-/* A second launch to compare a launch with. Both are timed by turns in the same batches, so a drift
- * of the clock affects both. The rival uses the same buffers and has run before; EV_INFRA if it now
- * fails. */
+/* Launches that run in order, each when the one before has ended, on what that one left. */
+typedef struct device_sequence {
+    const device_kernel *const *kernels; /* by launch */
+    const device_launch *launches;
+    size_t count; /* 1 or more */
+} device_sequence;
+
+/* A second sequence to compare a sequence with. Both are timed by turns in the same batches, so a
+ * drift of the clock affects both. The rival uses the same inputs and outputs and has run before;
+ * EV_INFRA if it now fails. */
 typedef struct device_rival {
-    const device_kernel *kernel;
-    const device_launch *launch;
+    device_sequence what;
     device_timing
         timing; /* out; without warm_ns. samples 0: not timed, on a device without drift */
 } device_rival;
 
-/* As device_time, but also times the rival. */
-ev_status device_time_against(device *d, const device_kernel *kernel, const device_launch *launch,
-                              device_rival *rival, device_outcome *out, device_timing *timing,
-                              ev_error *err) EV_CHECKED;
+/* As device_time, of all launches together: buffers that are updated are put back before the first
+ * one, and the L2 is written over before the first one alone. Also times the rival; NULL: none.
+ * EV_BAD: as device_time, of launch out->launch or of the rival's; several launches on a device
+ * with a sample of blocks, where each is timed by itself. */
+ev_status device_time_sequence(device *d, const device_sequence *what, device_rival *rival,
+                               device_outcome *out, device_timing *timing,
+                               ev_error *err) EV_CHECKED;
 /* As device_run_ranks, with a modelled time of each rank. `reach` is the distance of the peers.
  * EV_BAD: not on the VM. The time that a rank waits for another is not modelled: a rank is charged
  * for the instructions that it executed. */

@@ -258,11 +258,8 @@ static ev_status group_run_all(device *d, const device_kernel *kernel, const dev
     return status;
 }
 
-/* The model of a time does not drift, so a rival is not run. */
 static ev_status group_time(device *d, const device_kernel *kernel, const device_launch *launch,
-                            device_rival *rival, device_outcome *out, device_timing *timing,
-                            ev_error *err) {
-    (void)rival;
+                            device_outcome *out, device_timing *timing, ev_error *err) {
     group_run *r = NULL;
     EV_TRY(run_new(d, kernel, launch, &r, err));
     ev_status status = device_time_ranks(group_of(d)->members, r->kernels, r->launches, r->ranks,

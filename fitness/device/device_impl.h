@@ -37,10 +37,12 @@ typedef struct device_ops {
     ev_status (*run_ranks)(device *const *devices, const device_kernel *const *kernels,
                            const device_launch *launches, uint32_t count, device_outcome *out,
                            ev_error *err);
-    /* `rival` may be NULL; the caller zeroes its timing. */
     ev_status (*time)(device *d, const device_kernel *kernel, const device_launch *launch,
-                      device_rival *rival, device_outcome *out, device_timing *timing,
-                      ev_error *err);
+                      device_outcome *out, device_timing *timing, ev_error *err);
+    /* `rival` may be NULL; the caller zeroes its timing. NULL: times do not drift, and each launch
+     * is timed by itself. */
+    ev_status (*time_sequence)(device *d, const device_sequence *what, device_rival *rival,
+                               device_outcome *out, device_timing *timing, ev_error *err);
     /* NULL: times of ranks are not modelled. */
     ev_status (*time_ranks)(device *const *devices, const device_kernel *const *kernels,
                             const device_launch *launches, uint32_t count, model_reach reach,

@@ -390,11 +390,8 @@ static ev_status tell(device_vm *v, const device_kernel *kernel, const device_la
     return EV_OK;
 }
 
-/* A model does not drift: the rival's time is known from its own run. */
 static ev_status vm_time(device *d, const device_kernel *kernel, const device_launch *launch,
-                         device_rival *rival, device_outcome *out, device_timing *timing,
-                         ev_error *err) {
-    (void)rival;
+                         device_outcome *out, device_timing *timing, ev_error *err) {
     vm_launch l;
     vm_result result;
     EV_TRY(listen(vm_of(d), kernel, launch, &l, err));

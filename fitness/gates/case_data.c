@@ -19,6 +19,10 @@ bool fit_case_is_full(const fit_case *c) {
     return c->at->use != TASK_TIME;
 }
 
+bool fit_case_is_sampled(const fitness *f, const fit_case *c) {
+    return !fit_case_is_full(c) && !device_properties_of(f->d)->all_blocks;
+}
+
 /* The members of structs are the outputs, not their buffer. */
 static bool is_output(const fit_argument *a) {
     return a->what->member_count == 0 && (a->what->kind == TASK_OUT || a->what->kind == TASK_INOUT);
@@ -120,10 +124,10 @@ static ev_status check_memory(fitness *f, const fit_case *c, ev_error *err) {
 
 /* ---- contents ---- */
 
-/* The launches of steps are timed one by one, each on what the launches before it leave, so outputs
- * have contents there. */
+/* Where blocks are sampled, the launches of steps are timed one by one, each on what the launches
+ * before it leave, so outputs have contents there. */
 static vm_buffer_kind kind_of(const fitness *f, const fit_case *c, const fit_argument *a) {
-    bool has_begin = f->has_steps && c->at->use == TASK_TIME && a->what->kind == TASK_OUT;
+    bool has_begin = f->has_steps && fit_case_is_sampled(f, c) && a->what->kind == TASK_OUT;
     if (a->is_shared || has_begin)
         return VM_BUFFER_INOUT;
     switch (a->what->kind) {

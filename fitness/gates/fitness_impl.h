@@ -236,6 +236,8 @@ void fit_case_free(const fitness *f, fit_case *c);
 /* Whether a run executes all blocks and the comparison covers every output element. True for all
  * but timed cases. */
 bool fit_case_is_full(const fit_case *c);
+/* Whether runs of a case execute some blocks only, unless all are asked for. */
+bool fit_case_is_sampled(const fitness *f, const fit_case *c);
 /* Whether the buffers of a case lie at odd multiples of their alignment. */
 bool fit_case_is_odd(const fitness *f, const fit_case *c);
 /* Fills a->before, which has room, with the contents of a buffer, symbol or member. */
@@ -471,6 +473,10 @@ accuracy_limits fit_limits_of_run(const fitness *f, const fit_case *c,
 /* Runs the launches of a plan in order (steps.c); fit_run_case calls it. */
 ev_status fit_run_steps(fitness *f, fit_case *c, const fit_trial *trial,
                         const fit_run_options *options, fit_run *out, ev_error *err) EV_CHECKED;
+/* Times the launches of any plan together (sequence.c); fit_run_case calls it on a device that
+ * measures times. */
+ev_status fit_run_sequence(fitness *f, fit_case *c, const fit_trial *trial,
+                           const fit_run_options *options, fit_run *out, ev_error *err) EV_CHECKED;
 /* Whether the launches of a candidate fit the device at a case. EV_BAD: which one does not. */
 ev_status fit_steps_fit(const fitness *f, const task_case *at, const fit_trial *trial,
                         ev_error *err) EV_CHECKED;

@@ -89,40 +89,12 @@ static device_launch launch_with(const fit_case *c, const launch_geometry *at,
     return d;
 }
 
-/* Times the candidate in turn with the baseline at the same case. */
-static ev_status time_against(fitness *f, fit_case *c, const fit_trial *trial,
-                              const device_launch *l, fit_run *out, ev_error *err) {
-    launch_geometry geometry;
-    void *params = NULL;
-    const vm_entry *entry = device_kernel_entry(f->baseline_kernel);
-    EV_TRY(fit_case_launch(f, c, &f->baseline, &geometry, err));
-    EV_TRY(fit_case_fill(f, c, f->baseline_kernel, err));
-    EV_TRY(fit_case_pack(f, c, entry, 0, &params, err));
-    const fit_run_options none = {.timed = true};
-    device_launch base = launch_with(c, &geometry, &none);
-    base.params = params;
-    device_rival rival = {.kernel = f->baseline_kernel, .launch = &base};
-    ev_status status =
-        device_time_against(f->d, trial->kernel, l, &rival, &out->outcome, &out->timing, err);
-    out->baseline = rival.timing;
-    free(params);
-    return status;
-}
-
-static bool is_against(const fitness *f, const fit_case *c, const fit_trial *trial,
-                       const fit_run_options *options) {
-    return options->against_baseline && f->twin != NULL && c->baseline.done &&
-           trial->kernel != f->baseline_kernel;
-}
-
-static ev_status launch(fitness *f, fit_case *c, const fit_trial *trial, const device_launch *l,
-                        bool begins, const fit_run_options *options, fit_run *out, ev_error *err) {
+static ev_status launch(fitness *f, const fit_trial *trial, const device_launch *l, bool begins,
+                        const fit_run_options *options, fit_run *out, ev_error *err) {
     if (begins)
         EV_TRY(device_reset(f->d, FIT_POISON, err));
     if (!options->timed)
         return device_run(f->d, trial->kernel, l, &out->outcome, err);
-    if (is_against(f, c, trial, options))
-        return time_against(f, c, trial, l, out, err);
     return device_time(f->d, trial->kernel, l, &out->outcome, &out->timing, err);
 }
 
@@ -291,7 +263,7 @@ static ev_status run_packed(fitness *f, fit_case *c, const fit_trial *trial, boo
     bool shares = sample->shares_sms || blocks == grid;
     l->fuel = options->fuel > 0 ? options->fuel
                                 : fuel_for(f, c, trial->who, out->share, blocks, shares ? grid : 0);
-    return launch(f, c, trial, l, begins, options, out, err);
+    return launch(f, trial, l, begins, options, out, err);
 }
 
 ev_status fit_run_launch(fitness *f, fit_case *c, const fit_trial *trial, const fit_launch *which,
@@ -312,6 +284,8 @@ ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
     launch_geometry at;
     memset(out, 0, sizeof *out);
     EV_TRY(fit_case_fill(f, c, trial->kernel, err));
+    if (options->timed && device_properties_of(f->d)->all_blocks && f->t->ranks == NULL)
+        return fit_run_sequence(f, c, trial, options, out, err);
     if (!launch_plan_is_plain(trial->who->plan))
         return fit_run_steps(f, c, trial, options, out, err);
     EV_TRY(fit_case_launch(f, c, trial->who, &at, err));
@@ -373,7 +347,8 @@ static double least_written(const fit_case *c, const fit_run *run, double *wante
 /* Whether the sampled run writes enough elements of the outputs, by the baseline's count. */
 static bool writes_enough(const fit_case *c, const fit_run_options *options, fit_result *r) {
     double wanted = 0, least = least_written(c, &r->run, &wanted);
-    if (r->run.steps > 0 && r->run.wanted == 0) /* so few blocks ran that they may write nothing */
+    if (r->run.is_compared &&
+        r->run.wanted == 0) /* so few blocks ran that they may write nothing */
         return true;
     if (options->covers || options->is_baseline || !c->baseline.done || (double)r->written >= least)
         return true;

@@ -10,7 +10,11 @@
  * launch may write is taken before it (a snapshot). A candidate's launch is then run on the
  * snapshot of its place. What passes between the launches is the same for all variants of a start
  * at the same macros. Outputs are compared after the launch that writes them last. The time is the
- * sum over the launches, each with caches as cold as those of a single launch. */
+ * sum over the launches, each with caches as cold as those of a single launch.
+ *
+ * A device that measures times runs all blocks of everything, and times the launches together
+ * (sequence.c). */
+#include "fitness/gates/steps.h"
 #include "fitness/gates/fitness_impl.h"
 
 #include "base/str.h"
@@ -38,17 +42,6 @@ struct fit_snapshot {
     uint64_t *counts; /* by step and output: elements that all blocks write */
 };
 
-/* A candidate's launches at a case, under way. */
-typedef struct walk {
-    fitness *f;
-    fit_case *c;
-    const candidate *who;
-    device_kernel *kernel; /* of the plan */
-    task_steps steps;
-    device_buffer scratch[TASK_MAX_SCRATCH];
-    size_t lent; /* scratch buffers */
-} walk;
-
 /* ---- scratch buffers ---- */
 
 static ev_status new_scratch(fitness *f, const fit_scratch *like, fit_scratch **out,
@@ -68,14 +61,14 @@ static ev_status new_scratch(fitness *f, const fit_scratch *like, fit_scratch **
     return EV_OK;
 }
 
-static ev_status take_scratch(walk *w, ev_error *err) {
+static ev_status take_scratch(fit_walk *w, ev_error *err) {
     fitness *f = w->f;
     const launch_plan *plan = w->who->plan;
     for (size_t i = 0; i < plan->scratch_count; i++) {
         const fit_scratch like = {.name = plan->scratch[i].name,
                                   .bytes = w->steps.scratch[i],
                                   .odd = fit_case_is_odd(f, w->c),
-                                  .timed = !fit_case_is_full(w->c)};
+                                  .timed = fit_case_is_sampled(f, w->c)};
         fit_scratch *s = NULL;
         for (size_t k = 0; k < f->scratch_count && s == NULL; k++) {
             fit_scratch *one = &f->scratch[k];
@@ -104,27 +97,27 @@ uint64_t fit_scratch_bytes(const fitness *f, device_buffer buffer) {
 
 /* ---- a walk over the launches ---- */
 
-static ev_status walk_begin(fitness *f, fit_case *c, const candidate *who, device_kernel *kernel,
-                            walk *w, ev_error *err) {
-    *w = (walk){.f = f, .c = c, .who = who, .kernel = kernel};
+ev_status fit_walk_begin(fitness *f, fit_case *c, const candidate *who, device_kernel *kernel,
+                         fit_walk *w, ev_error *err) {
+    *w = (fit_walk){.f = f, .c = c, .who = who, .kernel = kernel};
     EV_TRY(task_steps_of(f->t, who->start, who->plan, who->macros, who->macro_count, c->at,
                          &w->steps, err));
     return take_scratch(w, err);
 }
 
-static void walk_end(walk *w) {
+void fit_walk_end(fit_walk *w) {
     for (size_t i = 0; i < w->lent; i++)
         scratch_at(w->f, w->scratch[i])->taken = false;
     task_steps_free(&w->steps);
     w->c->now = (fit_now){0};
 }
 
-static size_t slots_of(const walk *w) {
+static size_t slots_of(const fit_walk *w) {
     return w->f->t->argument_count + w->who->plan->scratch_count;
 }
 
 /* Runs one launch. `out` is of this launch alone. */
-static ev_status run_step(walk *w, size_t index, char *const *begins, bool resets,
+static ev_status run_step(fit_walk *w, size_t index, char *const *begins, bool resets,
                           const fit_run_options *options, fit_run *out, ev_error *err) {
     const task_step *step = &w->steps.all[index];
     const launch_plan *plan = w->who->plan;
@@ -216,11 +209,11 @@ static void end_tally(tally *sum) {
 /* ---- all blocks ---- */
 
 /* Timed cases have outputs and scratch buffers that a reset does not fill. */
-static ev_status fill_with_poison(walk *w, ev_error *err) {
+static ev_status fill_with_poison(fit_walk *w, ev_error *err) {
     EV_TRY(device_reset(w->f->d, FIT_POISON, err));
-    for (size_t i = 0; i < w->lent && !fit_case_is_full(w->c); i++)
+    for (size_t i = 0; i < w->lent && fit_case_is_sampled(w->f, w->c); i++)
         memset(device_host(w->f->d, w->scratch[i]), FIT_POISON, w->steps.scratch[i]);
-    for (size_t i = 0; i < w->f->t->argument_count && !fit_case_is_full(w->c); i++) {
+    for (size_t i = 0; i < w->f->t->argument_count && fit_case_is_sampled(w->f, w->c); i++) {
         const fit_argument *a = &w->c->arguments[i];
         if (a->what->kind == TASK_OUT)
             memset(device_host(w->f->d, a->buffer), FIT_POISON, a->bytes);
@@ -228,7 +221,8 @@ static ev_status fill_with_poison(walk *w, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status run_whole(walk *w, const fit_run_options *options, fit_run *out, ev_error *err) {
+static ev_status run_whole(fit_walk *w, const fit_run_options *options, fit_run *out,
+                           ev_error *err) {
     tally sum = {.out = out};
     fit_run *one = malloc(sizeof *one);
     if (one == NULL)
@@ -271,7 +265,7 @@ void fit_steps_free(fitness *f) {
     f->snapshot_count = f->scratch_count = 0;
 }
 
-static ev_status snapshot_new(const walk *w, char *key, fit_snapshot **out, ev_error *err) {
+static ev_status snapshot_new(const fit_walk *w, char *key, fit_snapshot **out, ev_error *err) {
     fit_snapshot *s = calloc(1, sizeof *s);
     if (s == NULL) {
         free(key);
@@ -296,7 +290,7 @@ static ev_status snapshot_new(const walk *w, char *key, fit_snapshot **out, ev_e
     return EV_OK;
 }
 
-static ev_status check_bytes(const walk *w, const fit_snapshot *s, ev_error *err) {
+static ev_status check_bytes(const fit_walk *w, const fit_snapshot *s, ev_error *err) {
     double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if ((double)s->bytes <= SNAPSHOT_SHARE * machine)
         return EV_OK;
@@ -307,7 +301,7 @@ static ev_status check_bytes(const walk *w, const fit_snapshot *s, ev_error *err
 }
 
 /* Copies a buffer before step `index`, unless the last copy of it still holds. */
-static ev_status copy_slot(const walk *w, fit_snapshot *s, size_t index, size_t slot,
+static ev_status copy_slot(const fit_walk *w, fit_snapshot *s, size_t index, size_t slot,
                            device_buffer buffer, uint64_t bytes, ev_error *err) {
     const char *now = device_host(w->f->d, buffer);
     char **to = &s->begins[index * s->slots + slot];
@@ -331,7 +325,7 @@ static ev_status copy_slot(const walk *w, fit_snapshot *s, size_t index, size_t 
     return EV_OK;
 }
 
-static ev_status copy_before(const walk *w, fit_snapshot *s, size_t index, ev_error *err) {
+static ev_status copy_before(const fit_walk *w, fit_snapshot *s, size_t index, ev_error *err) {
     const task_step *step = &w->steps.all[index];
     for (size_t i = 0; i < step->given_count; i++) {
         const task_given *g = &step->given[i];
@@ -352,7 +346,7 @@ static ev_status copy_before(const walk *w, fit_snapshot *s, size_t index, ev_er
 }
 
 /* Runs all blocks of each launch. `run`: of the launch that ended in a fault, if one did. */
-static ev_status fill_snapshot(walk *w, fit_snapshot *s, fit_run *run, ev_error *err) {
+static ev_status fill_snapshot(fit_walk *w, fit_snapshot *s, fit_run *run, ev_error *err) {
     const fit_run_options options = {
         .all_blocks = true, .checks = VM_CHECK_INIT, .jobs = w->f->options.jobs};
     EV_TRY(fill_with_poison(w, err));
@@ -375,7 +369,7 @@ static void drop_oldest(fitness *f) {
 }
 
 /* Takes `s` over. */
-static ev_status keep(const walk *w, fit_snapshot *s, ev_error *err) {
+static ev_status keep(const fit_walk *w, fit_snapshot *s, ev_error *err) {
     fitness *f = w->f;
     double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     fit_snapshot **more = realloc(f->snapshots, (f->snapshot_count + 1) * sizeof(*more));
@@ -426,7 +420,7 @@ static bool has_origin(const candidate *who) {
 }
 
 /* Makes the snapshot by a subject. *out stays NULL if a launch ends in a fault, which `run` has. */
-static ev_status make_by(walk *w, char *key, fit_snapshot **out, fit_run *run, ev_error *err) {
+static ev_status make_by(fit_walk *w, char *key, fit_snapshot **out, fit_run *run, ev_error *err) {
     fit_snapshot *s = NULL;
     EV_TRY(snapshot_new(w, key, &s, err));
     run->outcome.ok = true;
@@ -445,10 +439,10 @@ static ev_status make_by(walk *w, char *key, fit_snapshot **out, fit_run *run, e
 }
 
 /* The start's launches are those of the candidate, with other sizes perhaps. */
-static ev_status make_by_origin(walk *w, char *key, fit_snapshot **out, fit_run *run,
+static ev_status make_by_origin(fit_walk *w, char *key, fit_snapshot **out, fit_run *run,
                                 ev_error *err) {
     fit_start start = {.ptx = EV_STR_EMPTY};
-    walk own = *w;
+    fit_walk own = *w;
     ev_status status = fit_start_of(w->f, w->who, &start, err);
     bool is_start = status == EV_OK && start.who.start == w->who->start && start.is_owned;
     task_steps steps = {0};
@@ -470,7 +464,7 @@ static ev_status make_by_origin(walk *w, char *key, fit_snapshot **out, fit_run 
     return status;
 }
 
-static ev_status snapshot_of(walk *w, fit_snapshot **out, fit_run *run, ev_error *err) {
+static ev_status snapshot_of(fit_walk *w, fit_snapshot **out, fit_run *run, ev_error *err) {
     bool by_origin = has_origin(w->who);
     bool own = !by_origin && !w->who->is_unmodified && w->who->ptx != w->f->baseline.ptx;
     char *key = key_of(w->who, own);
@@ -517,7 +511,7 @@ static void profile_free(launch_profile *p) {
 }
 
 /* Has the launches that `own` asks for profiled apart. */
-static ev_status profile_begin(const walk *w, fit_run_options *own, launch_profile *p,
+static ev_status profile_begin(const fit_walk *w, fit_run_options *own, launch_profile *p,
                                ev_error *err) {
     bool stalls = own->stalls != NULL, sites = own->sites != NULL;
     *p = (launch_profile){.count = vm_module_insn_count(device_kernel_module(w->kernel))};
@@ -557,7 +551,7 @@ static void profile_end(const launch_profile *p, double ns, const fit_run_option
     }
 }
 
-static ev_status run_sampled(walk *w, const fit_snapshot *s, const fit_run_options *options,
+static ev_status run_sampled(fit_walk *w, const fit_snapshot *s, const fit_run_options *options,
                              fit_run *out, fit_run *one, ev_error *err) {
     tally sum = {.out = out};
     accuracy_check check;
@@ -585,7 +579,7 @@ static ev_status run_sampled(walk *w, const fit_snapshot *s, const fit_run_optio
     return status;
 }
 
-static ev_status sample_steps(walk *w, const fit_run_options *options, fit_run *out,
+static ev_status sample_steps(fit_walk *w, const fit_run_options *options, fit_run *out,
                               ev_error *err) {
     fit_snapshot *s = NULL;
     fit_run *one = calloc(1, sizeof *one);
@@ -605,12 +599,12 @@ static ev_status sample_steps(walk *w, const fit_run_options *options, fit_run *
 
 ev_status fit_run_steps(fitness *f, fit_case *c, const fit_trial *trial,
                         const fit_run_options *options, fit_run *out, ev_error *err) {
-    walk w;
-    bool all = fit_case_is_full(c) || (options->all_blocks && !options->timed);
-    ev_status status = walk_begin(f, c, trial->who, trial->kernel, &w, err);
+    fit_walk w;
+    bool all = !fit_case_is_sampled(f, c) || (options->all_blocks && !options->timed);
+    ev_status status = fit_walk_begin(f, c, trial->who, trial->kernel, &w, err);
     if (status == EV_OK)
         status = all ? run_whole(&w, options, out, err) : sample_steps(&w, options, out, err);
-    walk_end(&w);
+    fit_walk_end(&w);
     return status;
 }
 

@@ -23,7 +23,9 @@ VARIANT = PLACES["variant"]
 PLACES.update({
     "tried": VARIANT + ["tried"], "qualified": VARIANT + ["qualified", 0],
     "trial": VARIANT + ["qualified", 0, "cases", 0], "time": VARIANT + ["qualified", 0, "cases", 0, "variant"],
-    "launch": VARIANT + ["launch"], "gpu": VARIANT + ["gpu"], "resources": VARIANT + ["resources"],
+    "launch": VARIANT + ["launch"], "step": VARIANT + ["launch", "steps", 0], "loop": VARIANT + ["launch", "steps", 1],
+    "value": VARIANT + ["launch", "steps", 0, "arguments", 0], "scratch": VARIANT + ["launch", "scratch", 0],
+    "gpu": VARIANT + ["gpu"], "resources": VARIANT + ["resources"],
     "cubin": VARIANT + ["cubins", 0], "case": VARIANT + ["cases", 0], "range": VARIANT + ["ranges", 0], "provenance": VARIANT + ["provenance"],
 })
 WRONG = {str: 5, int: "five", float: "five", bool: "yes", list: {}, dict: []}
@@ -38,6 +40,8 @@ LIES = [
     ("variant", "alignments", {"x": 8192}), ("variant", "ptx_version", "7"), ("variant", "ptx_version", "7.85"),
     ("variant", "target", "compute_90"), ("variant", "least_cuda", "new"), ("variant", "least_driver", 0),
     ("variant", "tried", {}), ("variant", "qualified", [{}]), ("argument", "align", 24), ("launch", "grid", ["1", "1"]),
+    ("step", "grid", ["1", "1"]), ("step", "arguments", []), ("step", "arguments", [5]), ("loop", "swap", [["tmp"]]),
+    ("loop", "swap", [["tmp", "more", "tmp"]]), ("loop", "steps", []), ("loop", "repeat", 2), ("launch", "steps", []),
     ("launch", "grid", ["1", "1", "1", "1"]), ("launch", "block", ["1", "1", 1]), ("launch", "macros", {"T": "4"}),
     ("gpu", "sm", -1), ("gpu", "sm", 10000), ("gpu", "sms", -1), ("gpu", "driver_names", [1]),
     ("variant", "cubins", []), ("cubin", "arch", "compute_90"), ("cubin", "sha256", "00"), ("cubin", "registers", 256),
@@ -83,6 +87,18 @@ def hold_table(schema, rows):
             if "$ref" in value:
                 value = schema["$defs"][value["$ref"].rsplit("/", 1)[1]]
             assert value["type"] == type_name, (kind, name, value["type"])
+
+
+def stepwise(manifest):
+    """The manifest whose variant is several launches."""
+    manifest = copy.deepcopy(manifest)
+    variant = manifest["kernels"][0]["variants"][0]
+    step = {"entry": variant["entry"], "arguments": [{"type": "f32", "value": "1"}, "tmp"], **variant["launch"]}
+    macros = step.pop("macros")
+    loop = {"repeat": "2", "counter": "turn", "swap": [["tmp", "more"]], "steps": [step]}
+    scratch = [{"name": "tmp", "bytes": "64"}, {"name": "more", "bytes": "64"}]
+    variant["launch"] = {"macros": macros, "scratch": scratch, "steps": [step, loop]}
+    return manifest
 
 
 def full(manifest):
@@ -150,15 +166,22 @@ def run(schema_path, table, library, folder):
     honest = json.load(open(os.path.join(folder, "manifest.json"), encoding="utf-8"))
     rig = Rig(schema, library, folder)
     rig.expect("the real bundle", honest, True)
-    whole = full(honest)
+    whole, steps = full(honest), stepwise(honest)
     rig.expect("every key", whole, True)
+    rig.expect("several launches", steps, True)
+
+    def base(kind, name=""):
+        """A manifest to change, which has that key."""
+        in_steps = kind in ("step", "loop", "value", "scratch") or (kind == "launch" and name in ("steps", "scratch"))
+        return copy.deepcopy(steps if in_steps else whole)
+
     count = 0
     for kind, name, _, required in rows:
         place = PLACES[kind.lower()]
         if name == "signer":
             continue # a bundle that is not signed has none
         for change in ("gone", "other"):
-            lie = copy.deepcopy(whole)
+            lie = base(kind.lower(), name)
             there = at(lie, place)
             if change == "gone":
                 del there[name]
@@ -167,12 +190,12 @@ def run(schema_path, table, library, folder):
             rig.expect(f"{kind} {name} {change}", lie, False if change == "other" or required == "true" else None)
             count += 1
     for kind, place in PLACES.items():
-        lie = copy.deepcopy(whole)
+        lie = base(kind)
         at(lie, place)["stranger"] = 1
         rig.expect(f"{kind} with a stranger", lie, False)
         count += 1
     for kind, name, value in LIES:
-        lie = copy.deepcopy(whole)
+        lie = base(kind, name)
         at(lie, PLACES[kind])[name] = value
         rig.expect(f"{kind} {name} {value}", lie, False)
         count += 1

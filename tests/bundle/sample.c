@@ -120,6 +120,67 @@ void sample_use_struct(sample *s) {
     s->variant.ptx_bytes = s->baseline.ptx_bytes = strlen(struct_ptx);
 }
 
+/* ---- several launches ---- */
+
+/* to[i] = from[i] + shift for i < n */
+#define KERNEL(name)                                                                               \
+    ".visible .entry " name "(.param .u64 from, .param .u64 to, .param .s32 n, .param .f32 shift)" \
+    "\n{\n  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<4>; .reg .b64 %rd<8>;\n"               \
+    "  ld.param.u64 %rd1, [from];\n  ld.param.u64 %rd2, [to];\n"                                   \
+    "  ld.param.s32 %r1, [n];\n  ld.param.f32 %f2, [shift];\n"                                     \
+    "  mov.u32 %r2, %ctaid.x;\n  mov.u32 %r3, %ntid.x;\n  mov.u32 %r4, %tid.x;\n"                  \
+    "  mad.lo.s32 %r5, %r2, %r3, %r4;\n  setp.ge.s32 %p1, %r5, %r1;\n  @%p1 bra done;\n"           \
+    "  cvta.to.global.u64 %rd3, %rd1;\n  cvta.to.global.u64 %rd4, %rd2;\n"                         \
+    "  mul.wide.s32 %rd5, %r5, 4;\n  add.s64 %rd6, %rd3, %rd5;\n  add.s64 %rd7, %rd4, %rd5;\n"     \
+    "  ld.global.f32 %f1, [%rd6];\n  add.f32 %f3, %f1, %f2;\n  st.global.f32 [%rd7], %f3;\n"       \
+    "done:\n  ret;\n}\n"
+
+static const char steps_ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n" KERNEL("put") KERNEL("last");
+
+/* a = x + 1; R times b = a + (k + 1), after which a and b change places; y = a. */
+
+#define GRID {"ceil_div(n, TILE)", "1", "1"}, {"TILE", "1", "1"}, "0"
+
+static const launch_given first[] = {
+    {.name = "x"}, {.name = "a"}, {.name = "n"}, {.type = EV_F32, .value = "1"}};
+static const launch_given turn[] = {
+    {.name = "a"}, {.name = "b"}, {.name = "n"}, {.type = EV_F32, .value = "k + 1"}};
+static const launch_given end[] = {
+    {.name = "a"}, {.name = "y"}, {.name = "n"}, {.type = EV_F32, .value = "0"}};
+static const launch_rule launches[] = {
+    {"put", GRID, first, 4}, {"put", GRID, turn, 4}, {"last", GRID, end, 4}};
+static const launch_pair swaps[] = {{{"a", "b"}}};
+static const launch_loop loops[] = {{1, 1, "R", "k", swaps, 1}};
+static const launch_scratch scratch[] = {{"a", "4 * N"}, {"b", "n * 4"}};
+const launch_plan SAMPLE_STEPS = {.launches = launches,
+                                  .launch_count = 3,
+                                  .loops = loops,
+                                  .loop_count = 1,
+                                  .scratch = scratch,
+                                  .scratch_count = 2};
+static const bundle_argument of_steps[] = {{"x", "in", "f32", "N", 4, false, 0, 0},
+                                           {"y", "out", "f32", "n", 4, false, 0, 0},
+                                           {"n", "scalar", "s32", "N", 0, false, 0, 0}};
+static const bundle_number small_steps[] = {{"N", false, 1}, {"R", false, 0}};
+static const bundle_number large_steps[] = {{"N", false, SAMPLE_STEPS_MOST}, {"R", false, 20}};
+static const bundle_case cases_of_steps[] = {
+    {"small", "search", small_steps, 2, 100, 90, 110, 200, 0, 0, 0},
+    {"large", "held-out", large_steps, 2, 100, 90, 110, 300, 0, 0, 0}};
+
+void sample_use_steps(sample *s) {
+    bundle_variant *const all[] = {&s->variant, &s->baseline};
+    s->kernel.arguments = of_steps;
+    s->kernel.argument_count = 3;
+    s->kernel.symbol_count = 0;
+    for (size_t i = 0; i < 2; i++) {
+        all[i]->plan = &SAMPLE_STEPS;
+        all[i]->ptx = steps_ptx;
+        all[i]->ptx_bytes = strlen(steps_ptx);
+        all[i]->cases = cases_of_steps;
+    }
+}
+
 ev_status sample_write(const char *path, ev_error *err) {
     sample s;
     sample_fill(&s);

@@ -26,6 +26,11 @@ typedef struct sample {
 void sample_fill(sample *s);
 /* The kernel then takes n and scale as fields of a struct `both` of 16 bytes, at 0 and at 8. */
 void sample_use_struct(sample *s);
+/* The kernel then takes x, y and n, in several launches with scratch buffers that change places:
+ * y[i] = x[i] + 1 + 1 + 2 + ... + R, at a shape with N up to SAMPLE_STEPS_MOST and any R. */
+#define SAMPLE_STEPS_MOST 1000
+extern const launch_plan SAMPLE_STEPS; /* without ranges */
+void sample_use_steps(sample *s);
 ev_status sample_write(const char *path, ev_error *err) EV_CHECKED;
 
 #endif

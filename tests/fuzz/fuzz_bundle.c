@@ -117,6 +117,22 @@ static bool is_ok(evoke_status status, const evoke_error *error) {
 
 /* ---- use ---- */
 
+/* The launches of a variant, with all turns, as far as the driver. */
+static void launch_steps(evoke_variant *v, const evoke_shape *shape, const evoke_buffer *buffers,
+                         size_t buffer_count) {
+    static evoke_step steps[LAUNCH_STEPS_MOST];
+    const evoke_buffer scratch = {UINT64_C(1) << 60, EVOKE_BYTES_UNKNOWN};
+    evoke_error error = {EVOKE_OK, ""};
+    size_t count = 0, bytes = 0;
+    (void)is_ok(evoke_variant_scratch(v, shape, &bytes, &error), &error);
+    if (is_ok(evoke_variant_steps(v, shape, LAUNCH_STEPS_MOST, steps, &count, &error), &error) &&
+        (count == 0 || bytes > (UINT64_C(1) << 40) * 65))
+        abort();
+    ev_status status =
+        runtime_check_steps(v, shape, buffers, buffer_count, &scratch, (ev_error *)&error);
+    (void)is_ok((evoke_status)status, &error);
+}
+
 static void launch(evoke_variant *v, const evoke_shape *shape) {
     evoke_buffer buffers[RUNTIME_ARGUMENTS];
     evoke_geometry at;
@@ -135,6 +151,7 @@ static void launch(evoke_variant *v, const evoke_shape *shape) {
     }
     ev_status status = runtime_pack(v, shape, buffers, count, &parameters, (ev_error *)&error);
     (void)is_ok((evoke_status)status, &error);
+    launch_steps(v, shape, buffers, count);
 }
 
 static void resolve(const evoke_bundle *b, const bundle_kernel *k, const evoke_shape *shape) {

@@ -57,6 +57,9 @@ int main(int argc, char **argv) {
     ev_status status = ev_dir_make(folder, &err);
     if (status == EV_OK)
         status = write_one(argv[1], "small", &s.content, &err);
+    sample_use_steps(&s);
+    if (status == EV_OK)
+        status = write_one(argv[1], "steps", &s.content, &err);
     fill_whole(&s, variants);
     if (status == EV_OK)
         status = write_one(argv[1], "whole", &s.content, &err);

@@ -22,9 +22,9 @@ if EVOKE_GPU_BUILD=$folder/broken bash tests/gpu/pack.sh "$folder/none" 2>"$fold
 fi
 grep -q 'build.ninja:1: expected' "$folder/errors" || fail "ninja's own words are not shown: $(<"$folder/errors")"
 
-# Two targets, a task of each family and one task's macros stand for all.
+# Two targets, a task of each family, the one that run.sh --small takes, and one task's macros stand for all.
 EVOKE_GPU_BUILD=$build EVOKE_GPU_TARGETS="t4 h200" EVOKE_GPU_VARIED=ar_adam \
-  EVOKE_GPU_TASKS="ar_adam fft_conv2d sd_lstm_fp bp_data_masked" \
+  EVOKE_GPU_TASKS="ar_adam ar_oneshot fft_conv2d sd_lstm_fp bp_data_masked" \
   bash tests/gpu/pack.sh "$folder/pack" 2>"$folder/errors" || fail "$(<"$folder/errors")"
 ! grep 'does not pass' "$folder/errors" || fail "a packed task does not pass"
 pack=$folder/pack

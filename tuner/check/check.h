@@ -42,7 +42,7 @@ typedef struct check {
 bool check_is_over(const check *c);
 
 /* Checks the unmodified starts of a task, or the genome. Returns EV_OK early once check_is_over.
- * A task with ranks or steps on cuda:N is a row with the verdict "left_out" and the reason.
+ * A task with ranks on cuda:N is a row with the verdict "left_out" and the reason.
  * EV_BAD: there is no such task, device or start, or a start cannot be built. */
 ev_status check_task(check *c, const char *name_or_path, ev_error *err) EV_CHECKED;
 

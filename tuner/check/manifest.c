@@ -92,8 +92,8 @@ static void check_task(manifest_check *m) {
 
 /* ---- launch rules, at every case ---- */
 
-static ev_status wanted_launch(manifest_check *m, const task_case *c, launch_geometry *out,
-                               ev_error *why) {
+static ev_status wanted_launches(manifest_check *m, const task_case *c, task_steps *out,
+                                 ev_error *why) {
     expr_name macros[64];
     size_t count = m->expected.macro_count;
     if (count > sizeof macros / sizeof macros[0])
@@ -101,34 +101,73 @@ static ev_status wanted_launch(manifest_check *m, const task_case *c, launch_geo
     for (size_t i = 0; i < count; i++)
         macros[i] = (expr_name){m->expected.macros[i].name,
                                 expr_of_whole((int64_t)m->expected.macros[i].value)};
-    return task_launch_of(m->t, m->start, m->expected.plan, macros, count, c, out, why);
+    return task_steps_of(m->t, m->start, m->expected.plan, macros, count, c, out, why);
+}
+
+/* `of`: "" of a single launch, else "launch 2 of 3, kernel `k`: ". */
+static void compare_launch(manifest_check *m, const char *case_name, const char *of,
+                           const launch_geometry *said, const launch_geometry *want) {
+    static const char axes[] = "xyz";
+    for (int i = 0; i < 3; i++) {
+        if (said->grid[i] != want->grid[i])
+            lie(m, case_name, "%sgrid.%c is %u blocks, and should be %u", of, axes[i],
+                said->grid[i], want->grid[i]);
+        if (said->block[i] != want->block[i])
+            lie(m, case_name, "%sblock.%c is %u threads, and should be %u", of, axes[i],
+                said->block[i], want->block[i]);
+    }
+    if (said->shared_bytes != want->shared_bytes)
+        lie(m, case_name, "%sshared is %u bytes, and should be %u", of, said->shared_bytes,
+            want->shared_bytes);
+}
+
+static void compare_all(manifest_check *m, const char *case_name, const task_steps *want,
+                        const launch_geometry *said, size_t count) {
+    bool is_plain = launch_plan_is_plain(m->expected.plan);
+    if (count != want->count)
+        lie(m, case_name, "there are %zu launches, and should be %zu", count, want->count);
+    for (size_t i = 0; i < count && count == want->count; i++) {
+        char name[160], of[170] = "";
+        task_step_name(m->expected.plan, want, i, name, sizeof name);
+        if (!is_plain)
+            (void)snprintf(of, sizeof of, "%s: ", name);
+        compare_launch(m, case_name, of, &said[i], &want->all[i].at);
+    }
 }
 
 /* Raises *shared to the dynamic shared memory that the case should have. */
 static void compare_launches(manifest_check *m, const bundle_case *by, const task_case *c,
                              uint32_t *shared) {
-    static const char axes[] = "xyz";
-    launch_geometry said, want;
+    launch_geometry *said = NULL;
+    task_steps want;
+    size_t count = 0;
     ev_error why = {0};
-    if (wanted_launch(m, c, &want, &why) != EV_OK)
+    if (wanted_launches(m, c, &want, &why) != EV_OK)
         return; /* a finding about the task, which the cases tell */
-    if (want.shared_bytes > *shared)
-        *shared = want.shared_bytes;
-    if (bundle_launch_at(m->k, m->v, by, &said, &why) != EV_OK) {
+    for (size_t i = 0; i < want.count; i++)
+        *shared = want.all[i].at.shared_bytes > *shared ? want.all[i].at.shared_bytes : *shared;
+    if (bundle_launches_at(m->k, m->v, by, &said, &count, &why) == EV_OK)
+        compare_all(m, c->name, &want, said, count);
+    else
         lie(m, c->name, "the launch cannot be evaluated: %s", why.text);
-        return;
+    free(said);
+    task_steps_free(&want);
+}
+
+/* What the launches of several take and exchange is compared as text: sizes alone do not show it.
+ */
+static ev_status compare_steps(manifest_check *m) {
+    launch_plan plans[2] = {*m->v->plan, *m->expected.plan};
+    ev_sha256 hashes[2];
+    if (launch_plan_is_plain(&plans[0]) && launch_plan_is_plain(&plans[1]))
+        return EV_OK;
+    for (size_t i = 0; i < 2; i++) {
+        plans[i].range_count = 0;
+        EV_TRY(launch_plan_sha256(&plans[i], &hashes[i], m->err));
     }
-    for (int i = 0; i < 3; i++) {
-        if (said.grid[i] != want.grid[i])
-            lie(m, c->name, "grid.%c is %u blocks, and should be %u", axes[i], said.grid[i],
-                want.grid[i]);
-        if (said.block[i] != want.block[i])
-            lie(m, c->name, "block.%c is %u threads, and should be %u", axes[i], said.block[i],
-                want.block[i]);
-    }
-    if (said.shared_bytes != want.shared_bytes)
-        lie(m, c->name, "shared is %u bytes, and should be %u", said.shared_bytes,
-            want.shared_bytes);
+    if (!ev_sha256_equal(&hashes[0], &hashes[1]))
+        lie(m, NULL, "the steps or scratch buffers are not those of the start %s", m->start->name);
+    return EV_OK;
 }
 
 /* ---- cases ---- */
@@ -222,7 +261,7 @@ static uint32_t said_alignment(const bundle_variant *v, const char *name) {
 }
 
 static void check_alignments(manifest_check *m, const ir_genome *genome) {
-    uint64_t aligned = task_bits_of_parameters(m->t, ir_genome_aligned(genome));
+    uint64_t aligned = task_bits_of_main(m->t, m->start, ir_genome_aligned(genome));
     for (size_t i = 0; i < m->t->argument_count && i < 64; i++) {
         const task_argument *a = &m->t->arguments[i];
         bool needs =
@@ -281,7 +320,7 @@ static ev_status check_genome(manifest_check *m) {
     expect_text(m, "entry", launch_plan_entry(m->v->plan), launch_plan_entry(m->expected.plan));
     check_macros(m);
     check_cases(m);
-    return EV_OK;
+    return compare_steps(m);
 }
 
 /* ---- the GPU and the PTX ---- */

@@ -65,11 +65,10 @@ static ev_status export_format(cmd_context *c, const exports_format *format, ev_
 
 void cmd_tell_left_out(size_t kernels) {
     if (kernels > 0)
-        (void)fprintf(
-            stderr,
-            "evoke: %zu kernels have ranks or steps and are not in the bundle, which tells of "
-            "one launch on one GPU; keep the run by --records for evoke explain\n",
-            kernels);
+        (void)fprintf(stderr,
+                      "evoke: %zu kernels have ranks and are not in the bundle, which tells of "
+                      "launches on one GPU; keep the run by --records for evoke explain\n",
+                      kernels);
 }
 
 /* Options of the other formats have no meaning for a bundle and a header. */

@@ -380,9 +380,9 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
 }
 
 /* What the edits align-argument assert, where the task grants less. */
-static ev_status set_alignments(export *x, const task *t, const ir_genome *genome,
-                                bundle_variant *out) {
-    uint64_t aligned = task_bits_of_parameters(t, ir_genome_aligned(genome));
+static ev_status set_alignments(export *x, const task *t, const task_start *start,
+                                const ir_genome *genome, bundle_variant *out) {
+    uint64_t aligned = task_bits_of_main(t, start, ir_genome_aligned(genome));
     bundle_alignment *all = EV_NEW_ARRAY(x->arena, bundle_alignment, t->argument_count + 1);
     if (all == NULL)
         return fail_memory(x);
@@ -437,7 +437,7 @@ static ev_status make_variant(export *x, const task *t, const records_winner *w,
     EV_TRY(variant_genome(w->genome, "genome of a winner", &genome, x->err));
     ev_status status = shipped_set_launch(x->arena, start, genome, out, x->err);
     if (status == EV_OK)
-        status = set_alignments(x, t, genome, out);
+        status = set_alignments(x, t, start, genome, out);
     ir_genome_free(genome);
     EV_TRY(status);
     EV_TRY(set_common(x, t, w, d, out));
@@ -656,10 +656,6 @@ static ev_status make_kernel(export *x, const task *t, const records_winner *w,
 }
 
 ev_status export_check_task(const task *t, ev_error *err) {
-    EV_TRY(task_refuse_steps(t, "a bundle tells of one launch so far.",
-                             "Leave the bundle out, and keep the run by --records: evoke explain "
-                             "shows its IR and PTX",
-                             err));
     return task_refuse_ranks(t, "a bundle tells of launches on one GPU.",
                              "Leave the bundle out, and keep the run by --records: evoke explain "
                              "shows its IR and PTX",
@@ -674,7 +670,7 @@ static ev_status add_winner(export *x, const records_winner *w) {
                            w->kernel);
     }
     EV_TRY(task_open(w->task_path, &t, x->err));
-    if (t->ranks != NULL || task_has_steps(t)) {
+    if (t->ranks != NULL) {
         task_free(t);
         x->left_out++;
         return EV_OK;
@@ -752,8 +748,8 @@ static ev_status write_winners(export *x, records *r, const records_winner *winn
     }
     if (x->kernel_count == 0)
         return ev_fail(x->err, EV_BAD,
-                       "all tasks of the records have ranks or steps, and a bundle tells of one "
-                       "launch on one GPU; evoke explain shows their IR and PTX");
+                       "all tasks of the records have ranks, and a bundle tells of launches on one "
+                       "GPU; evoke explain shows their IR and PTX");
     bundle_content content = {EVOKE_VERSION, x->kernels, x->kernel_count, x->files, x->file_count};
     return bundle_write(bundle_path, &content, x->err);
 }

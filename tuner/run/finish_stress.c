@@ -39,7 +39,7 @@ static ev_status make(const task *t, const ir_genome *genome, const char *ptx, e
     EV_TRY(shipped_set_launch(arena, start, genome, &form, err));
     EV_TRY(shipped_make(t, &form, out, err));
     EV_TRY(shipped_take_genome(out, genome, err));
-    out->candidate.aligned = task_bits_of_parameters(t, ir_genome_aligned(genome));
+    out->candidate.aligned = task_bits_of_main(t, start, ir_genome_aligned(genome));
     out->candidate.aligned_to = out->candidate.aligned != 0 ? IR_ARGUMENT_ALIGN : 0;
     return EV_OK;
 }

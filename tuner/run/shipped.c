@@ -51,11 +51,6 @@ ev_status shipped_task(const bundle *b, const bundle_kernel *k, const shipped_tr
         task_free(t);
         return status;
     }
-    status = task_refuse_steps(t, "a bundle tells of one launch so far.", "Export it again", err);
-    if (status != EV_OK) {
-        task_free(t);
-        return status;
-    }
     *out = t;
     return EV_OK;
 }

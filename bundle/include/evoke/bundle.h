@@ -37,9 +37,9 @@ extern "C" {
 /* Of this interface. A library of the same major version has every function and every field of its
  * predecessors; structures only grow behind their `size`, where they have one. */
 #define EVOKE_BUNDLE_MAJOR 0
-#define EVOKE_BUNDLE_MINOR 4
+#define EVOKE_BUNDLE_MINOR 5
 
-/* "0.4": the version of the library that is linked. */
+/* "0.5": the version of the library that is linked. */
 EVOKE_API const char *evoke_bundle_version(void);
 
 typedef enum evoke_status {
@@ -247,11 +247,29 @@ typedef struct evoke_geometry {
     uint32_t shared_bytes; /* dynamic shared memory of a block */
 } evoke_geometry;
 
-/* Evaluates the launch rule at a shape. EVOKE_BAD: overflow, a division by zero, a zero, or a
- * number over CUDA's limits, with the expression and the values in it. */
+/* Evaluates the launch rule at a shape. EVOKE_BAD: a variant of several launches; overflow, a
+ * division by zero, a zero, or a number over CUDA's limits, with the expression and the values in
+ * it. */
 EVOKE_API evoke_status evoke_variant_geometry(const evoke_variant *variant,
                                               const evoke_shape *shape, evoke_geometry *out,
                                               evoke_error *error);
+
+/* One of several launches of a variant. */
+typedef struct evoke_step {
+    const char *entry; /* the kernel's name in the PTX */
+    evoke_geometry geometry;
+} evoke_step;
+
+/* The launches of a variant at a shape, in order, with all turns of its loops; one, of most
+ * kernels, and at most 1024. Both write nothing on a failure. EVOKE_BAD: as of
+ * evoke_variant_geometry, with the launch; more than `room` launches. */
+EVOKE_API evoke_status evoke_variant_steps(const evoke_variant *variant, const evoke_shape *shape,
+                                           size_t room, evoke_step *steps, size_t *count,
+                                           evoke_error *error);
+/* Bytes of device memory that the launches of a variant need between them at a shape, beside the
+ * kernel's buffers; 0, of most variants. EVOKE_BAD: as of evoke_variant_geometry. */
+EVOKE_API evoke_status evoke_variant_scratch(const evoke_variant *variant, const evoke_shape *shape,
+                                             size_t *bytes, evoke_error *error);
 
 /* Bytes of a buffer that is too large to tell, or not known: its size is not checked. */
 #define EVOKE_BYTES_UNKNOWN SIZE_MAX
@@ -263,12 +281,21 @@ EVOKE_API evoke_status evoke_variant_geometry(const evoke_variant *variant,
  * buffers that is not the kernel's; a buffer that is too small or not aligned; a PTX whose hash
  * differs, that is newer than the driver (with the least driver for it), or that the driver refuses
  * (with its log); a block that the kernel cannot have; a variable of the kernel that was not filled
- * in this context (evoke_variant_fill), by its name.
+ * in this context (evoke_variant_fill), by its name; a variant that needs scratch memory.
  * EVOKE_INFRA: no driver, no current context, or an error of the driver, which may come from
  * earlier work. */
 EVOKE_API evoke_status evoke_variant_launch(const evoke_variant *variant, const evoke_shape *shape,
                                             const evoke_buffer *buffers, size_t buffer_count,
                                             void *stream, evoke_error *error);
+/* As evoke_variant_launch, of a variant that may need scratch memory (evoke_variant_scratch):
+ * `scratch` has at least that many bytes at a multiple of 256. Its contents are of no account, and
+ * are overwritten until the launches have ended: launches that run at once each need their own.
+ * NULL: none. Several launches are given to the stream one after another, after all of them were
+ * checked. EVOKE_INFRA: as of evoke_variant_launch; the launches before the one that the message
+ * names are in the stream. */
+EVOKE_API evoke_status evoke_variant_launch_scratch(
+    const evoke_variant *variant, const evoke_shape *shape, const evoke_buffer *buffers,
+    size_t buffer_count, const evoke_buffer *scratch, void *stream, evoke_error *error);
 /* Compiles and loads a variant for the current context, so that its first launch does not. */
 EVOKE_API evoke_status evoke_variant_load(const evoke_variant *variant, evoke_error *error);
 /* Fills a variable of the kernel (evoke_bundle_symbol) in the variant's module of the current

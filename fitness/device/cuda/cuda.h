@@ -213,6 +213,9 @@ ev_status cuda_fits(const device *d, const device_kernel *k, const device_launch
                     ev_error *err) EV_CHECKED;
 ev_status cuda_run(device *d, const device_kernel *kernel, const device_launch *launch,
                    device_outcome *out, ev_error *err) EV_CHECKED;
+/* Runs the launches one by one, up to the first with a fault, and inspects the buffers then. */
+ev_status cuda_run_sequence(device *d, const device_sequence *what, device_outcome *out,
+                            ev_error *err) EV_CHECKED;
 /* Queues one launch. */
 CUresult cuda_launch(const cuda_device *c, const device_kernel *kernel,
                      const device_launch *launch);
@@ -237,7 +240,8 @@ ev_status cuda_run_ranks(device *const *devices, const device_kernel *const *ker
 
 /* ---- time (cuda_time.c) ---- */
 ev_status cuda_time(device *d, const device_kernel *kernel, const device_launch *launch,
-                    device_rival *rival, device_outcome *out, device_timing *timing,
-                    ev_error *err) EV_CHECKED;
+                    device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
+ev_status cuda_time_sequence(device *d, const device_sequence *what, device_rival *rival,
+                             device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
 
 #endif

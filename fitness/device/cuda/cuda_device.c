@@ -179,6 +179,7 @@ static const device_ops CUDA_OPS = {
     .run = cuda_run,
     .run_ranks = cuda_run_ranks,
     .time = cuda_time,
+    .time_sequence = cuda_time_sequence,
     .stored = cuda_stored,
     .number = cuda_number,
     .rebuilds = cuda_rebuilds,

@@ -140,22 +140,39 @@ ev_status cuda_fail_refused(const cuda_device *c, CUresult result, ev_error *err
                    cu_error_text(&c->cu, result, text, sizeof text));
 }
 
-ev_status cuda_run(device *d, const device_kernel *k, const device_launch *l, device_outcome *out,
-                   ev_error *err) {
-    cuda_device *c = cuda_of(d);
-    EV_TRY(cuda_enter(c, err));
+static ev_status run_one(cuda_device *c, const device_kernel *k, const device_launch *l,
+                         device_outcome *out, ev_error *err) {
     EV_TRY(cuda_need_kernel(c, k, err));
-    for (size_t i = 0; i < c->count; i++)
-        c->buffers[i].is_mirrored = false;
     CUresult result = cuda_launch(c, k, l);
     if (cuda_is_refused(result))
         return cuda_fail_refused(c, result, err);
     if (result == CUDA_SUCCESS)
         result = cuda_wait(c);
-    EV_TRY(cuda_judge(c, k, result, out, err));
-    if (!out->ok)
-        return EV_OK;
+    return cuda_judge(c, k, result, out, err);
+}
+
+/* The buffers are inspected once, so that of many launches none costs more than its own time. */
+ev_status cuda_run_sequence(device *d, const device_sequence *what, device_outcome *out,
+                            ev_error *err) {
+    cuda_device *c = cuda_of(d);
+    EV_TRY(cuda_enter(c, err));
+    for (size_t i = 0; i < c->count; i++)
+        c->buffers[i].is_mirrored = false;
+    for (size_t i = 0; i < what->count; i++) {
+        ev_status status = run_one(c, what->kernels[i], &what->launches[i], out, err);
+        out->launch = i;
+        if (status != EV_OK || !out->ok)
+            return status;
+    }
     EV_TRY(cuda_inspect(c, true, &out->fault, err));
     out->ok = out->fault.kind == VM_TRAP_NONE;
+    if (!out->ok && what->count > 1)
+        out->launch = DEVICE_ANY_LAUNCH;
     return EV_OK;
+}
+
+ev_status cuda_run(device *d, const device_kernel *k, const device_launch *l, device_outcome *out,
+                   ev_error *err) {
+    const device_sequence one = {.kernels = &k, .launches = l, .count = 1};
+    return cuda_run_sequence(d, &one, out, err);
 }

@@ -1,5 +1,8 @@
 /* Times on the device cuda:N.
  *
+ * What is timed is a sequence of launches, most often of one; below, "launch" means all of them. A
+ * sequence stands between two events as a whole, so the gaps between its launches count.
+ *
  * A batch of launches is queued behind a kernel that waits for the host, so that the host's own
  * pace is in none of them (cuda_hold.c); each stands between two events of its own. Before each
  * cold one the L2 is written over, outside of what is timed; warm ones find the caches as the one
@@ -11,7 +14,11 @@
  * (cuda_clock.c); so are earlier ones, where a later one shows that the clock can be higher. Where
  * it stays low, what it gives is better than nothing: the count of samples thrown away and the
  * clock are told with the times. Batches go on until the interval of each median is narrow. Buffers
- * that kernels update are put back before each launch. */
+ * that kernels update are put back before each launch.
+ *
+ * A queue has room for a few hundred commands. Sequences so long that the smallest batch has more
+ * are queued at the host's pace: the GPU is behind the host, which launches faster than most
+ * kernels end. */
 #include "fitness/device/cuda/cuda.h"
 
 #include "base/proc.h"
@@ -37,10 +44,9 @@
 /* Modelled times that are all the same say no more when there are ten of them. */
 #define SPREAD_NONE 1e-4
 
-/* One launch's samples. */
+/* One sequence's samples. */
 typedef struct series {
-    const device_kernel *kernel;
-    const device_launch *launch;
+    const device_sequence *what;
     CUevent begin[BATCH_MOST], end[BATCH_MOST];
     double ns[SAMPLES_MOST];
     uint32_t count;
@@ -54,6 +60,7 @@ typedef struct sampling {
     uint32_t launches; /* of each that the watchdog's time takes */
     uint32_t batch;    /* samples of each queued at once */
     uint32_t repeat;   /* launches of a sample */
+    bool holds;        /* the batch fits the queue, and waits there for the host */
     uint32_t discarded;
     double mhz[SAMPLES_MOST];       /* of the batches that count, by stamps */
     uint32_t mhz_count, mhz_before; /* of these, taken for the times before */
@@ -96,6 +103,14 @@ static uint32_t count_kept(const cuda_device *c) {
     return count;
 }
 
+/* Samples of each series that a queue has room for. */
+static size_t room_of(const sampling *s, bool cold) {
+    size_t commands = 0;
+    for (uint32_t k = 0; k < s->series_count; k++)
+        commands += count_kept(s->c) + cold + 2 + (size_t)s->repeat * s->of[k].what->count;
+    return commands > 0 ? (QUEUE_MOST - OWN_COMMANDS) / commands : 0;
+}
+
 static uint32_t clamp(uint32_t value, uint32_t least, uint32_t most) {
     if (value < least)
         return least;
@@ -119,8 +134,13 @@ static void plan(sampling *s, bool cold, double ns) {
         s->batch = between(GRAINS_LEAST * s->c->timer_grain / ns, BATCH, BATCH_MOST);
     s->repeat = clamp(s->launches / BATCH_LEAST, 1, s->repeat);
     s->batch = clamp(s->launches / s->repeat, BATCH_LEAST, s->batch);
-    uint32_t commands = (kept + cold + 2 + s->repeat) * s->series_count;
-    s->batch = clamp((QUEUE_MOST - OWN_COMMANDS) / commands, BATCH_LEAST, s->batch);
+    size_t room = room_of(s, cold);
+    if (room < BATCH_LEAST) { /* fewer to a sample, then */
+        s->repeat = 1;
+        room = room_of(s, cold);
+    }
+    s->holds = room >= BATCH_LEAST;
+    s->batch = clamp((uint32_t)room, BATCH_LEAST, s->batch);
 }
 
 /* ---- one batch ---- */
@@ -137,6 +157,13 @@ static CUresult make_events(const sampling *s, series *of) {
     return result;
 }
 
+static CUresult launch_all(const cuda_device *c, const device_sequence *what) {
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < what->count && result == CUDA_SUCCESS; i++)
+        result = cuda_launch(c, what->kernels[i], &what->launches[i]);
+    return result;
+}
+
 static CUresult queue_one(const sampling *of, const series *s, uint32_t i, bool cold) {
     const cuda_device *c = of->c;
     CUresult result = put_back(c);
@@ -145,7 +172,7 @@ static CUresult queue_one(const sampling *of, const series *s, uint32_t i, bool 
     if (result == CUDA_SUCCESS)
         result = c->cu.cuEventRecord(s->begin[i], c->stream);
     for (uint32_t k = 0; k < of->repeat && result == CUDA_SUCCESS; k++)
-        result = cuda_launch(c, s->kernel, s->launch);
+        result = launch_all(c, s->what);
     return result == CUDA_SUCCESS ? c->cu.cuEventRecord(s->end[i], c->stream) : result;
 }
 
@@ -164,7 +191,7 @@ static CUresult run_batch(sampling *s, bool cold, bool *broken) {
     CUresult result = CUDA_SUCCESS;
     for (uint32_t k = 0; k < s->series_count && result == CUDA_SUCCESS; k++)
         result = make_events(s, &s->of[k]);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS && s->holds)
         result = cuda_hold(c);
     if (result == CUDA_SUCCESS)
         result = queue_all(s, cold);
@@ -357,7 +384,9 @@ static uint32_t launches_for(const cuda_device *c, double seconds) {
 static ev_status run_rival(device *d, const device_rival *rival, device_outcome *out,
                            ev_error *err) {
     EV_TRY(cuda_renew_contents(cuda_of(d), err));
-    EV_TRY(cuda_run(d, rival->kernel, rival->launch, out, err));
+    ev_status status = cuda_run_sequence(d, &rival->what, out, err);
+    out->launch = DEVICE_ANY_LAUNCH; /* the rival's is none of the caller's */
+    EV_TRY(status);
     if (out->ok)
         return EV_OK;
     return ev_fail(err, EV_INFRA, "%s: the rival of the timed launch ran before and fails now: %s",
@@ -382,22 +411,22 @@ static ev_status time_all(device *d, sampling *s, device_rival *rival, device_ou
         result = take_times(s, timing, rival);
     if (result == CUDA_SUCCESS)
         tidy(s);
-    const device_kernel *k = s->of[0].kernel;
-    EV_TRY(cuda_judge(s->c, k, result, out, err));
-    if (!out->ok)
-        return EV_OK;
+    ev_status status = cuda_judge(s->c, s->of[0].what->kernels[0], result, out, err);
+    out->launch = DEVICE_ANY_LAUNCH;
+    if (status != EV_OK || !out->ok)
+        return status;
     /* What the caller reads is the work of one launch after the last sample. */
     EV_TRY(cuda_renew_contents(s->c, err));
-    return cuda_run(d, k, s->of[0].launch, out, err);
+    return cuda_run_sequence(d, s->of[0].what, out, err);
 }
 
-ev_status cuda_time(device *d, const device_kernel *k, const device_launch *l, device_rival *rival,
-                    device_outcome *out, device_timing *timing, ev_error *err) {
+ev_status cuda_time_sequence(device *d, const device_sequence *what, device_rival *rival,
+                             device_outcome *out, device_timing *timing, ev_error *err) {
     cuda_device *c = cuda_of(d);
     double begin = ev_clock_now();
     memset(timing, 0, sizeof *timing);
     EV_TRY(cuda_may_hold(c, err));
-    EV_TRY(cuda_run(d, k, l, out, err));
+    EV_TRY(cuda_run_sequence(d, what, out, err));
     if (!out->ok)
         return EV_OK;
     if (rival != NULL)
@@ -406,11 +435,16 @@ ev_status cuda_time(device *d, const device_kernel *k, const device_launch *l, d
     sampling *s = calloc(1, sizeof *s);
     if (s == NULL)
         return ev_fail_memory(err, sizeof *s);
-    *s = (sampling){
-        .c = c, .of = {{.kernel = k, .launch = l}}, .series_count = 1, .launches = launches};
+    *s = (sampling){.c = c, .of = {{.what = what}}, .series_count = 1, .launches = launches};
     if (rival != NULL)
-        s->of[s->series_count++] = (series){.kernel = rival->kernel, .launch = rival->launch};
+        s->of[s->series_count++] = (series){.what = &rival->what};
     ev_status status = time_all(d, s, rival, out, timing, err);
     free(s);
     return status;
+}
+
+ev_status cuda_time(device *d, const device_kernel *k, const device_launch *l, device_outcome *out,
+                    device_timing *timing, ev_error *err) {
+    const device_sequence one = {.kernels = &k, .launches = l, .count = 1};
+    return cuda_time_sequence(d, &one, NULL, out, timing, err);
 }

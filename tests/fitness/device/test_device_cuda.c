@@ -111,6 +111,24 @@ static device_launch launch_of(fixture *s) {
         .grid = {8, 1, 1}, .block = {128, 1, 1}, .params = &s->params, .checks = VM_CHECK_ALL};
 }
 
+/* The kernels of up to two launches. */
+static const device_kernel *kernels[2];
+
+static device_sequence sequence_of(fixture *s, const device_launch *l, size_t count) {
+    kernels[0] = kernels[1] = s->kernel;
+    return (device_sequence){.kernels = kernels, .launches = l, .count = count};
+}
+
+static device_sequence one_of(fixture *s, const device_launch *l) {
+    return sequence_of(s, l, 1);
+}
+
+static ev_status time_against(fixture *s, const device_launch *l, device_rival *rival,
+                              device_outcome *out, device_timing *t, ev_error *why) {
+    const device_sequence what = one_of(s, l);
+    return device_time_sequence(s->d, &what, rival, out, t, why);
+}
+
 static device_outcome run(fixture *s) {
     device_launch l = launch_of(s);
     device_outcome out;
@@ -221,8 +239,8 @@ static void test_spread(void **state) {
         (void)setenv("EVOKE_STANDIN_JITTER", cases[i].jitter, 1);
         set_up(&s, "cuda:0");
         device_launch l = launch_of(&s);
-        device_rival rival = {.kernel = s.kernel, .launch = &l};
-        OK(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err));
+        device_rival rival = {.what = one_of(&s, &l)};
+        OK(time_against(&s, &l, &rival, &out, &t, &err));
         (void)unsetenv("EVOKE_STANDIN_JITTER");
         assert_in_range(t.samples, cases[i].least, cases[i].most);
         assert_int_equal(rival.timing.samples, t.samples);
@@ -245,8 +263,8 @@ static void test_rival(void **state) {
         set_up(&s, ids[i]);
         device_launch l = launch_of(&s), many = l;
         many.grid[0] = 20000; /* most of them for nothing */
-        device_rival rival = {.kernel = s.kernel, .launch = &many};
-        OK(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err));
+        device_rival rival = {.what = one_of(&s, &many)};
+        OK(time_against(&s, &l, &rival, &out, &t, &err));
         assert_true(out.ok && t.ns > 0);
         if (i == 0) {
             expect(&s, 1);
@@ -258,9 +276,30 @@ static void test_rival(void **state) {
             assert_int_equal(rival.timing.samples, 0);
         }
         many.grid[0] = 0;
-        fails(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err), EV_BAD, "no threads");
+        fails(time_against(&s, &l, &rival, &out, &t, &err), EV_BAD, "no threads");
         tear_down(&s);
     }
+}
+
+/* Two launches in order: their time is that of both, and the work of both is left once. */
+static void test_sequence(void **state) {
+    (void)state;
+    fixture s;
+    device_outcome out;
+    device_timing single, both;
+    set_up(&s, "cuda:0");
+    const device_launch l = launch_of(&s);
+    const device_launch two[2] = {l, l};
+    OK(device_time(s.d, s.kernel, &l, &out, &single, &err));
+    const device_sequence what = sequence_of(&s, two, 2);
+    device_rival rival = {.what = one_of(&s, &l)};
+    OK(device_time_sequence(s.d, &what, &rival, &out, &both, &err));
+    assert_true(out.ok && both.samples > 0 && rival.timing.samples == both.samples);
+    expect(&s, 2);
+    if (both.ns < 1.9 * single.ns || both.ns > 2.1 * single.ns || both.warm_ns < single.warm_ns)
+        fail_msg("%g ns of two launches, %g of one", both.ns, single.ns);
+    assert_true(rival.timing.ns > 0.9 * single.ns && rival.timing.ns < 1.1 * single.ns);
+    tear_down(&s);
 }
 
 static void test_limits(void **state) {
@@ -366,6 +405,60 @@ static void test_injected(void **state) {
     inject("");
 }
 
+/* A fault names its launch, or none where the launches were in a queue. */
+static void test_injected_in_a_sequence(void **state) {
+    (void)state;
+    static const struct {
+        const char *rule;
+        size_t launch;
+    } faults[] = {{"launch:1=address", 0},
+                  {"launch:2=address", 1},
+                  {"cuMemsetD8Async:0+=address", DEVICE_ANY_LAUNCH}};
+    fixture s;
+    device_outcome out;
+    device_timing t;
+    set_up(&s, "cuda:0");
+    device_sequence what;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        const device_launch two[2] = {launch_of(&s), launch_of(&s)};
+        what = sequence_of(&s, two, 2);
+        inject(faults[i].rule);
+        OK(device_time_sequence(s.d, &what, NULL, &out, &t, &err));
+        inject("");
+        assert_false(out.ok);
+        assert_int_equal(out.fault.kind, VM_TRAP_OUT_OF_BOUNDS);
+        assert_int_equal(out.launch, faults[i].launch);
+        assert_int_equal(device_rebuilds(s.d), i + 1);
+    }
+    device_launch two[2] = {launch_of(&s), launch_of(&s)};
+    what = sequence_of(&s, two, 2);
+    device_rival rival = {.what = what};
+    inject("launch:3=address"); /* the rival's first */
+    fails(device_time_sequence(s.d, &what, &rival, &out, &t, &err), EV_INFRA, "the rival of the");
+    inject("");
+    assert_int_equal(out.launch, DEVICE_ANY_LAUNCH);
+    two[0] = two[1] = launch_of(&s);
+    OK(device_time_sequence(s.d, &what, NULL, &out, &t, &err));
+    assert_true(out.ok);
+    expect(&s, 2);
+    /* what the launches together did to the input is of one of them */
+    s.params.how = 1;
+    OK(device_time_sequence(s.d, &what, NULL, &out, &t, &err));
+    assert_false(out.ok);
+    assert_int_equal(out.fault.kind, VM_TRAP_READ_ONLY_WRITE);
+    assert_int_equal(out.launch, DEVICE_ANY_LAUNCH);
+    two[1].grid[0] = 0;
+    fails(device_time_sequence(s.d, &what, NULL, &out, &t, &err), EV_BAD, "no threads");
+    assert_int_equal(out.launch, 1);
+    tear_down(&s);
+    /* a device with samples of blocks times launches one by one */
+    set_up(&s, "vm:h200");
+    const device_launch both[2] = {launch_of(&s), launch_of(&s)};
+    what = sequence_of(&s, both, 2);
+    fails(device_time_sequence(s.d, &what, NULL, &out, &t, &err), EV_BAD, "use device_time");
+    tear_down(&s);
+}
+
 /* In the middle of a batch: the context is made anew, and the next times are as if nothing had
  * been. */
 static void test_injected_in_batches(void **state) {
@@ -382,15 +475,15 @@ static void test_injected_in_batches(void **state) {
     set_up(&s, "cuda:0");
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         device_launch l = launch_of(&s);
-        device_rival rival = {.kernel = s.kernel, .launch = &l};
+        device_rival rival = {.what = one_of(&s, &l)};
         inject(faults[i].rule);
-        OK(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err));
+        OK(time_against(&s, &l, &rival, &out, &t, &err));
         inject("");
         assert_false(out.ok);
         assert_int_equal(out.fault.kind, faults[i].kind);
         assert_int_equal(device_rebuilds(s.d), i + 1);
         l = launch_of(&s);
-        OK(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err));
+        OK(time_against(&s, &l, &rival, &out, &t, &err));
         assert_true(out.ok && rival.timing.samples > 0);
         expect(&s, 1);
     }
@@ -399,8 +492,8 @@ static void test_injected_in_batches(void **state) {
     assert_false(run(&s).ok);
     inject("cuModuleLoadDataEx:0+=jit");
     device_launch again = launch_of(&s);
-    device_rival same = {.kernel = s.kernel, .launch = &again};
-    fails(device_time_against(s.d, s.kernel, &again, &same, &out, &t, &err), EV_INFRA,
+    device_rival same = {.what = one_of(&s, &again)};
+    fails(time_against(&s, &again, &same, &out, &t, &err), EV_INFRA,
           "took the kernel add before a fault");
     inject("");
     /* no room to flush the cache: of this measurement, not of the device */
@@ -633,10 +726,9 @@ static void test_lost_timing(void **state) {
     device_launch l = launch_of(&s);
     device_outcome out;
     device_timing t;
-    device_rival rival = {.kernel = s.kernel, .launch = &l};
+    device_rival rival = {.what = one_of(&s, &l)};
     inject("cuMemsetD8Async:0+=lost");
-    fails(device_time_against(s.d, s.kernel, &l, &rival, &out, &t, &err), EV_INFRA,
-          "CUDA_ERROR_DEVICE_UNAVAILABLE");
+    fails(time_against(&s, &l, &rival, &out, &t, &err), EV_INFRA, "CUDA_ERROR_DEVICE_UNAVAILABLE");
     fails(device_run(s.d, s.kernel, &l, &out, &err), EV_INFRA, "given up");
     tear_down(&s);
 }
@@ -669,7 +761,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_rival),
+        cmocka_unit_test(test_sequence),
         cmocka_unit_test(test_injected_in_batches),
+        cmocka_unit_test(test_injected_in_a_sequence),
         cmocka_unit_test(test_spent),
     };
     const struct CMUnitTest cubin[] = {

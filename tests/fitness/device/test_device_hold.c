@@ -33,7 +33,8 @@ static const char TEXT[] =
 
 static struct {
     cu_driver real;
-    CUfunction counted;
+    CUfunction counted, hold;
+    unsigned held;                 /* holds */
     unsigned run, repeat, samples; /* launches since the last event; the most between two; pairs */
     unsigned queued, longest;      /* commands since the last look at an event; the most */
 } calls;
@@ -48,6 +49,7 @@ static CUresult count_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz
                              void **params, void **extra) {
     count_command();
     calls.run += f == calls.counted;
+    calls.held += f == calls.hold;
     return calls.real.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 }
 
@@ -95,6 +97,7 @@ static void set_up(fixture *s, vm_buffer_kind kind, size_t count) {
     memset(&calls, 0, sizeof calls);
     calls.real = c->cu;
     calls.counted = ((const cuda_kernel *)s->kernel->own)->function;
+    calls.hold = c->hold;
     c->cu.cuLaunchKernel = count_launch;
     c->cu.cuEventRecord = count_record;
     c->cu.cuEventQuery = count_query;
@@ -184,12 +187,45 @@ static void test_queue(void **state) {
     device_outcome out;
     device_timing t;
     set_up(&s, VM_BUFFER_INOUT, BUFFERS);
-    device_rival rival = {.kernel = s.kernel, .launch = &s.launch};
-    OK(device_time_against(s.d, s.kernel, &s.launch, &rival, &out, &t, &err));
+    const device_kernel *kernel = s.kernel;
+    const device_sequence what = {.kernels = &kernel, .launches = &s.launch, .count = 1};
+    device_rival rival = {.what = what};
+    OK(device_time_sequence(s.d, &what, &rival, &out, &t, &err));
     assert_true(out.ok && t.samples >= 10 && rival.timing.samples >= 10);
     assert_int_equal(cuda_of(s.d)->holds_broken, 0);
     assert_in_range(calls.longest, 1, LONGEST);
     tear_down(&s);
+}
+
+/* A sequence of launches is never longer than the queue: with fewer samples to a batch or, where
+ * the least batch is too long, without a hold. */
+static void test_long_sequences(void **state) {
+    (void)state;
+    static const struct {
+        size_t count;
+        bool holds;
+    } sequences[] = {{60, true}, {400, false}};
+    const device_kernel *kernels[400];
+    device_launch launches[400];
+    for (size_t i = 0; i < sizeof sequences / sizeof sequences[0]; i++) {
+        fixture s;
+        device_outcome out;
+        device_timing t;
+        set_up(&s, VM_BUFFER_OUT, 1);
+        for (size_t k = 0; k < sequences[i].count; k++) {
+            kernels[k] = s.kernel;
+            launches[k] = s.launch;
+        }
+        const device_sequence what = {kernels, launches, sequences[i].count};
+        calls.held = 0;
+        OK(device_time_sequence(s.d, &what, NULL, &out, &t, &err));
+        assert_true(out.ok && t.samples >= 10 && t.warm_ns > 0);
+        assert_int_equal(cuda_of(s.d)->holds_broken, 0);
+        assert_int_equal(calls.held > 1, sequences[i].holds); /* one warms up */
+        if (sequences[i].holds)
+            assert_in_range(calls.longest, 1, LONGEST);
+        tear_down(&s);
+    }
 }
 
 /* ---- short launches ---- */
@@ -242,10 +278,10 @@ static void test_coarse(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lazy),    cmocka_unit_test(test_blocking),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_repeats), cmocka_unit_test(test_updates),
-        cmocka_unit_test(test_coarse),
+        cmocka_unit_test(test_lazy),           cmocka_unit_test(test_blocking),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_long_sequences), cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_updates),        cmocka_unit_test(test_coarse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

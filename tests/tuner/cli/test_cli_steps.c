@@ -5,9 +5,11 @@
 #include "base/file.h"
 #include "base/json.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -268,19 +270,131 @@ static void a_search_tunes_all_launches(void **state) {
     ev_proc_result_free(&explained);
 }
 
-static void refusals_say_the_cure(void **state) {
+/* ---- on cuda:0, which is the stand-in's ---- */
+
+/* The same results as on the virtual machine, where the times are those of all launches together:
+ * the stand-in models each launch by itself, so that they are near the sums. */
+static void a_gpu_agrees(void **state) {
+    static const char *const names[] = {"scan.json", "rounds.json"};
     (void)state;
-    cli_expect_error(
-        CLI_RUN("check", cli_path("scan.json"), "--device", "cuda:0"), 2,
-        "its start plain has steps: launches in steps run on the virtual machine alone "
-        "so far. Give --device vm:MODEL");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        json_t *there = cli_json(
+            CLI_RUN("check", cli_path(names[i]), "--split", "all", "--device", "cuda:0", "--json"),
+            0);
+        json_t *here =
+            cli_json(CLI_RUN("check", cli_path(names[i]), "--split", "all", "--json"), 0);
+        json_t *rows = json_object_get(there, "rows");
+        assert_int_equal(json_array_size(rows), json_array_size(json_object_get(here, "rows")));
+        for (size_t k = 0; k < json_array_size(rows); k++) {
+            json_t *row = json_array_get(rows, k);
+            json_t *like = row_of(here, ev_json_text(row, "case", ""));
+            assert_string_equal(ev_json_text(row, "device", ""), "cuda:0");
+            assert_string_equal(ev_json_text(row, "verdict", ""), "pass");
+            double ns = ev_json_number(row, "ns", 0), by_vm = ev_json_number(like, "ns", 0);
+            if (fabs(ns - by_vm) > 0.1 * by_vm)
+                fail_msg("%s: %g ns on cuda:0, %g ns on vm:h200", names[i], ns, by_vm);
+            double error = ev_json_number(row, "error", 1);
+            assert_true(error <= ev_json_number(row, "tolerance", 0));
+            if (strcmp(ev_json_text(row, "case", ""), "smoke") == 0) /* all elements are compared */
+                assert_true(error == ev_json_number(like, "error", 1));
+        }
+        json_decref(there);
+        json_decref(here);
+    }
+}
+
+/* Launches that fail are named, and what only the queue or the end shows is of all of them. */
+static void a_failing_launch_of_a_gpu_is_named(void **state) {
+    static const struct {
+        const char *rule, *words;
+    } rows[] = {
+        {"launch:2=address", "case s, launch 2 of 11, kernel `add`: out-of-bounds"},
+        {"launch:11+=timeout", "case s, launch 11 of 11, kernel `copy`: fuel"},
+        {"cuMemsetD8Async:0+=address", "case c, one of 12 launches in a row: out-of-bounds at PTX"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)setenv("EVOKE_STANDIN_FAIL", rows[i].rule, 1);
+        ev_proc_result r =
+            CLI_RUN("check", cli_path("rounds.json"), "--split", "search", "--device", "cuda:0");
+        (void)unsetenv("EVOKE_STANDIN_FAIL");
+        cli_expect(&r, 1);
+        if (strstr(ev_str_text(&r.out), rows[i].words) == NULL)
+            fail_msg("no '%s' in: %s", rows[i].words, ev_str_text(&r.out));
+        ev_proc_result_free(&r);
+    }
+}
+
+/* Wrong launches do not get past the twin, whose message names them. */
+static void faults_are_found_before_the_gpu(void **state) {
+    (void)state;
+    cli_copy_changed("scan.json", "gpu.json", "\"source\": \"scan.cu\"", "\"source\": \"race.cu\"");
+    cli_copy_changed("scan.cu", "race.cu", "        __syncthreads();\n        before += last;",
+                     "        before += last;");
+    cli_expect_error(CLI_RUN("check", cli_path("gpu.json"), "--device", "cuda:0"), 2,
+                     "case smoke, launch 2 of 3, kernel `scan_sums`: race-shared");
+}
+
+static void a_search_on_a_gpu(void **state) {
+    (void)state;
     ev_proc_result r = CLI_RUN("tune", cli_path("scan.json"), "--device", "cuda:0", "--records",
-                               cli_path("c.sqlite"), "--evaluations", "4");
-    cli_expect(&r, 2);
-    assert_non_null(strstr(ev_str_text(&r.err), "Give --device vm:MODEL"));
+                               cli_path("c.sqlite"), "--evaluations", "16", "--workers", "1",
+                               "--seed", "1", "--json");
+    json_t *json = cli_json(r, 0);
+    json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_true(json_is_true(json_object_get(row, "promoted")));
+    assert_string_equal(ev_json_text(row, "device", ""), "cuda:0");
+    assert_true(ev_json_number(row, "speedup", 0) > 1.2);
+    json_decref(json);
+}
+
+/* ---- bundles ---- */
+
+static void change_bundle(const char *from, const char *to) {
+    char line[600];
+    (void)snprintf(line, sizeof line, "cd %s && rm -rf lie && cp -r b lie", cli_folder());
+    ev_proc_result r = cli_shell(line);
+    cli_expect(&r, 0);
     ev_proc_result_free(&r);
-    cli_expect_error(CLI_RUN("tune", cli_path("scan.json"), "--out", cli_path("no")), 2,
-                     "a bundle tells of one launch so far. Leave the bundle out");
+    cli_copy_changed("b/manifest.json", "lie/manifest.json", from, to);
+}
+
+/* The winner with its launches, checked against the task, and on the GPU, where it is qualified. */
+static void a_bundle_has_all_launches(void **state) {
+    (void)state;
+    static const cli_mistake lies[] = {
+        {"\"bytes\": \"(ceil_div", "\"bytes\": \"1 + (ceil_div",
+         "the steps or scratch buffers are not those of the start plain"},
+        {"\"value\": \"ceil_div(n, BLOCK)\"", "\"value\": \"ceil_div(n, BLOCK) - 1\"",
+         "the steps or scratch buffers are not those of the start plain"},
+        {"\"grid\": [\n                  \"1\"", "\"grid\": [\"2\"",
+         "launch 2 of 3, kernel `scan_sums`: grid.x is 2 blocks, and should be 1"},
+    };
+    json_t *json = cli_json(CLI_RUN("tune", cli_path("scan.json"), "--evaluations", "24", "--seed",
+                                    "1", "--out", cli_path("b"), "--json"),
+                            0);
+    json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_true(json_is_true(json_object_get(row, "promoted")));
+    json_decref(json);
+    ev_proc_result r = CLI_RUN("check", cli_path("b"), "--split", "all");
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        change_bundle(lies[i].old, lies[i].new);
+        r = CLI_RUN("check", cli_path("lie"), "--split", "search");
+        cli_expect(&r, 1);
+        if (strstr(ev_str_text(&r.out), lies[i].words) == NULL)
+            fail_msg("no '%s' in: %s", lies[i].words, ev_str_text(&r.out));
+        ev_proc_result_free(&r);
+    }
+    r = CLI_RUN("qualify", cli_path("b"), "--device", "cuda:0", "--out", cli_path("q"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    char *text = cli_read("q/manifest.json");
+    assert_non_null(strstr(text, "\"verdict\": \"pass\""));
+    free(text);
+    cli_expect_error(CLI_RUN("export", "--to", "c-header", cli_path("b"), "--out", cli_path("k.h")),
+                     2, "which a C header does not have; launch them by libevoke-bundle");
 }
 
 int main(void) {
@@ -293,7 +407,11 @@ int main(void) {
         cmocka_unit_test(a_missing_swap_is_found),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(a_search_tunes_all_launches),
-        cmocka_unit_test(refusals_say_the_cure),
+        cmocka_unit_test(a_gpu_agrees),
+        cmocka_unit_test(a_failing_launch_of_a_gpu_is_named),
+        cmocka_unit_test(faults_are_found_before_the_gpu),
+        cmocka_unit_test(a_search_on_a_gpu),
+        cmocka_unit_test(a_bundle_has_all_launches),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);
 }
