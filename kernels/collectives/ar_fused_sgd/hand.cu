@@ -92,7 +92,7 @@ static __device__ __forceinline__ void add(float4 &sum, const float4 &t) {
 template <int RANKS> static __device__ __forceinline__ void send(const launch &l, int piece) {
     constexpr int UNROLL = RANKS ? RANKS : 1;
     const int count = RANKS ? RANKS : l.ranks;
-#pragma unroll
+#pragma unroll 1
     for (int s = 0; s < STEPS; s++) {
         const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
         float4 g[RANKS ? RANKS : 1];
@@ -115,7 +115,7 @@ template <int RANKS> static __device__ __forceinline__ void send(const launch &l
 /* One step on the rank's own piece, to all ranks. */
 template <int RANKS>
 static __device__ __forceinline__ void update(const launch &l, const sgd &a, int piece) {
-    constexpr int UNROLL = RANKS ? RANKS : 1;
+    constexpr int UNROLL = RANKS > 4 ? 4 : RANKS ? RANKS : 1; /* 8 would spill */
     const int count = RANKS ? RANKS : l.ranks;
     const int own = l.rank * l.shard, end = min(l.shard, l.n - own);
     float4 g[STEPS], p[STEPS], v[STEPS];
@@ -165,7 +165,7 @@ template <int RANKS> static __device__ __forceinline__ void run(const launch &l,
         wait_all(l, piece, 2 * l.epoch);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 768 / BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, 512 / BLOCK)
     ar_fused_sgd(const float *__restrict__ gradient, float *parameter,
                  float *const *__restrict__ parameters, float *v, float *stage,
                  float *const *__restrict__ stages, unsigned *flags,
