@@ -40,6 +40,11 @@ static inline double oracle_squares(const float *v, int64_t count) {
     return sum;
 }
 
+/* A number, and its size: an error of some units of that size is allowed. */
+typedef struct oracle_real_sized {
+    double value, size;
+} oracle_real_sized;
+
 /* Elements of a rank's share of n: equal parts, rounded up to whole fours. */
 static inline uint64_t oracle_shard(uint64_t n, uint64_t ranks) {
     return ((n + ranks - 1) / ranks + 3) / 4 * 4;

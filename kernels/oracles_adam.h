@@ -16,11 +16,7 @@ typedef struct oracle_adam {
     double reach; /* error of a sum over its size, at most */
 } oracle_adam;
 
-/* `size`: an error of reach sizes is allowed. */
-typedef struct oracle_real_sized {
-    double value, size;
-} oracle_real_sized;
-
+/* An error of reach sizes is allowed. */
 typedef struct oracle_moments {
     oracle_real_sized m, v;
 } oracle_moments;
@@ -64,16 +60,18 @@ static inline oracle_moments oracle_adam_moments(const oracle_adam *a, uint64_t 
     };
 }
 
-/* m / correction1 over sqrt(v / correction2) + epsilon. A kernel's root may be as small as that of
- * the least v allowed; the error of a root is the largest on that side. */
+/* m / correction1 over sqrt(v / correction2) + epsilon. A kernel's root may be that of any v within
+ * the error allowed. Where v is known well, the quotient is farther off on the side of the least v,
+ * since 1 / (sqrt(v) + epsilon) is convex; where v may be 0, on the side of the greatest. */
 static inline oracle_real_sized oracle_adam_step(const oracle_adam *a, const oracle_moments *next) {
-    double least = fmax(next->v.value - a->reach * next->v.size, 0);
+    double off = a->reach * next->v.size, least = fmax(next->v.value - off, 0);
     double below = sqrt(next->v.value / a->correction2) + a->epsilon;
     double nearest = sqrt(least / a->correction2) + a->epsilon;
+    double farthest = sqrt((next->v.value + off) / a->correction2) + a->epsilon;
     double mean = next->m.value / a->correction1;
-    return (oracle_real_sized){mean / below,
-                               fabs(next->m.size / a->correction1 / nearest) +
-                                   fabs(mean * (below - nearest) / (a->reach * below * nearest))};
+    double gap = fmax(1 / nearest - 1 / below, 1 / below - 1 / farthest);
+    return (oracle_real_sized){mean / below, fabs(next->m.size / a->correction1 / nearest) +
+                                                 fabs(mean) * gap / a->reach};
 }
 
 /* Element `at` of an output m or v; elements behind the last parameter stay as they are. */

@@ -198,8 +198,10 @@ typedef struct task {
     const task_argument *members; /* of the structs in buffers */
     size_t member_count;
     const char *ranks; /* of one launch, an expression; NULL: the task has no ranks */
-    bool says_alias;   /* "alias" is there */
-    uint64_t aliased;  /* arguments of which callers may pass one buffer twice: a bit each */
+    /* Ranks: launches of all ranks begin, or end, together, as by a barrier of all GPUs. */
+    bool begins_together, ends_together;
+    bool says_alias;  /* "alias" is there */
+    uint64_t aliased; /* arguments of which callers may pass one buffer twice: a bit each */
     const task_start *starts;
     size_t start_count;
     const task_case *cases;

@@ -57,7 +57,7 @@ ev_status task_read_inputs(task_loader *l) EV_CHECKED;
 /* Reads an expression, given as text or as a number. */
 ev_status task_read_expression(task_loader *l, const json_t *value, const char *where,
                                const char **out) EV_CHECKED;
-/* Reads "ranks"; before the arguments (task_ranks.c). */
+/* Reads "ranks" and "barriers"; before the arguments (task_ranks.c). */
 ev_status task_ranks_read(task_loader *l) EV_CHECKED;
 /* Parts of an argument (task_arguments.c). */
 ev_status task_read_align(task_loader *l, const json_t *value, const char *where,

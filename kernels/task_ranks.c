@@ -8,11 +8,34 @@ typedef task_loader loader;
 
 /* ---- "ranks" ---- */
 
+static const char *barrier_at(size_t i) {
+    static const char *const names[] = {"before", "after"};
+    return names[i];
+}
+
+static ev_status read_barriers(loader *l) {
+    const json_t *given = json_object_get(l->doc->root, "barriers"), *one;
+    size_t i;
+    if (given != NULL && l->t->ranks == NULL)
+        return ev_json_fail(l->doc, "barriers", l->err,
+                            "barriers are of a task with \"ranks\"; leave them out");
+    json_array_foreach(given, i, one) {
+        char where[TASK_MAX_WHERE];
+        const char *name = json_string_value(one);
+        size_t which = 0;
+        (void)snprintf(where, sizeof where, "barriers[%zu]", i);
+        EV_TRY(
+            task_find_name(l, "barrier", name != NULL ? name : "", where, 2, barrier_at, &which));
+        *(which == 0 ? &l->t->begins_together : &l->t->ends_together) = true;
+    }
+    return EV_OK;
+}
+
 ev_status task_ranks_read(loader *l) {
     const json_t *given = json_object_get(l->doc->root, "ranks");
-    if (given == NULL)
-        return EV_OK;
-    return task_read_expression(l, given, "ranks", &l->t->ranks);
+    if (given != NULL)
+        EV_TRY(task_read_expression(l, given, "ranks", &l->t->ranks));
+    return read_barriers(l);
 }
 
 ev_status task_ranks_of(const task *t, const task_case *c, uint32_t *out, ev_error *err) {

@@ -12,6 +12,13 @@ static const ev_json_key TASK_KEYS[] = {
      "GPUs that one launch runs on, 2 to 8, an expression of the shape's names; when absent, one "
      "GPU. With it, counts are of one rank, each rank has its own buffers and the same launch, and "
      "generators and oracles see the ranks' parts of a buffer one behind the other"},
+    {"barriers", EV_JSON_ARRAY, false,
+     "of a task with ranks: \"before\" if every caller has a barrier of all ranks before the "
+     "launch, "
+     "so a kernel may read what peers have without a flag from them; \"after\" if every caller has "
+     "one behind it, so a kernel may end before its peers have written to its buffers; when "
+     "absent, "
+     "neither (docs/ranks.md)"},
     {"symbols", EV_JSON_ARRAY, false,
      "variables in constant or global memory (__constant__, __device__) that the host fills before "
      "a "

@@ -215,6 +215,11 @@ typedef enum vm_checks {
      * acquire fence came after the flag's read. Hardware may then give the load an older value. */
     VM_CHECK_FENCES = 4,
     VM_CHECK_ALL = 7,
+    /* With RACES, in a launch of several ranks that begin and end apart (vm_apart.c): */
+    VM_CHECK_BEGIN = 8, /* a plain read of what a peer has before its launch, when the reader has
+                           no message of scope .sys from it yet */
+    VM_CHECK_END = 16,  /* a write into a peer's memory that no message of scope .sys told the peer
+                           of before it ended */
 } vm_checks;
 
 /* What approximate instructions (.approx, .full) give; ptx_approx.def has their bounds. */
@@ -297,6 +302,10 @@ typedef struct vm_rank {
  * read that observes it (PTX ISA, Memory Consistency Model; an atomic without a scope is .gpu, a
  * volatile access is .sys). Any other conflict between ranks is a race. Within a warp that uses
  * both scopes, a race of its own lanes around the change of scope may be missed.
+ *
+ * The inputs of all ranks count as ready, and their memory as untouched until all have ended, as
+ * behind a barrier of all GPUs before and after; VM_CHECK_BEGIN and VM_CHECK_END are for ranks
+ * without these barriers.
  *
  * A trap in one rank ends all ranks. Each result then is not ok and has that trap, whose `rank` is
  * the index of the failing rank. A rank that ended is no trap, but ranks that wait for it are in a

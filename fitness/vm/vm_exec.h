@@ -131,6 +131,7 @@ struct vm_warp {
     bool observed;
     bool tracked; /* of a job, or ranked: vm_state */
     bool check_init, check_races, check_fences;
+    bool check_begin, check_end; /* of other ranks: vm_apart.c */
     vm_approx approx;
     vm_state *state;
     vm_block *block;
@@ -181,6 +182,12 @@ struct vm_warp {
     uint32_t tmp[64] __attribute__((aligned(64))); /* results of a masked instruction */
     vm_look looks[PTX_LOOKS];
 };
+
+/* What a rank knows of another one (vm_apart.c). */
+typedef struct vm_heard {
+    uint32_t stamp; /* races: the newest of that rank's that it was told of; 0: none */
+    bool begun;     /* it was told of any */
+} vm_heard;
 
 typedef struct vm_barrier {
     uint32_t arrived;  /* threads */
@@ -275,6 +282,7 @@ struct vm_state {
     vm_poll *poll;        /* receives reads in place of the observer; NULL: none */
     uint32_t rank;        /* index in the session */
     bool ranked;          /* its memory has peers */
+    vm_heard *heard;      /* what it knows of each rank (vm_apart.c); NULL: not kept */
     vm_races *races;
     vm_deferred deferred;
     vm_block *blocks; /* alive together */
@@ -302,12 +310,17 @@ struct vm_state {
 /* Fills the launch's trap, once. `lane`: the failing lane. */
 void vm_trap_raise(vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
                    const uint64_t *address, const char *format, ...) EV_PRINTF(6, 7);
+/* Sets rank, block and thread; `block`: its linear number. */
+void vm_trap_place(vm_trap *t, const vm_state *s, uint32_t block, unsigned warp, unsigned lane);
+void vm_trap_append_thread(vm_trap *t, const vm_state *s);
 /* Appends to the message of a trap. */
 void vm_trap_append(vm_trap *t, const char *format, ...) EV_PRINTF(2, 3);
 /* Appends " at address A, offset O in WHAT 'NAME'" to a message. WHAT is the nearest buffer,
  * variable or parameter; for a generic address, also the window that it fell into. */
 void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *ip, unsigned lane,
                      uint64_t address);
+/* The same for an address in global memory. */
+void vm_place_append_global(char *text, size_t size, const vm_state *s, uint64_t address);
 #define VM_UNINITIALISED "a read of %u bytes that nothing has written"
 /* Notes an uninitialised read of `bytes` at `offset` of shared memory. It becomes the launch's trap
  * at the block's next barrier or end, unless a race on these bytes is found first. */
@@ -414,6 +427,11 @@ static inline uint64_t vm_race_owner(const vm_state *s, uint32_t stamp) {
     return stamp > r->first_stamp ? r->owners[stamp - r->first_stamp - 1] & VM_RACE_OWNER
                                   : UINT64_MAX;
 }
+static inline uint32_t vm_race_rank(uint64_t owner) {
+    return (uint32_t)((owner & VM_RACE_OWNER) >> 37);
+}
+/* The byte entries of a word of global memory; NULL: it has one entry. */
+const vm_race_word *vm_race_parts(const vm_state *s, uint64_t word);
 /* The byte entries of a word, made from the word's entry if it has none. Never NULL. */
 vm_race_word *vm_race_split(vm_warp *w, uint8_t space, uint64_t word);
 /* Replaces the byte entries of a word by one, if all its accesses are ordered before every warp;
@@ -448,6 +466,19 @@ bool vm_rank_tells(const vm_warp *w, uint32_t stamp);
 bool vm_rank_is_peer(const vm_warp *w, uint32_t stamp);
 /* Names the owner of a stamp: "warp 1 of block 0 of rank 2". True: the owner is of another rank. */
 bool vm_rank_name(const vm_warp *w, uint32_t stamp, char *text, size_t bytes);
+
+/* ---- ranks that begin and end apart (vm_apart.c) */
+/* The warp reads a flag of that stamp by an access of scope .sys; a flag of a peer that releases
+ * what came before it is a message. */
+void vm_apart_hear(vm_warp *w, uint32_t stamp);
+/* Whether the lane may read what a peer may have from before its launch; false after a trap. */
+bool vm_apart_readable(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address,
+                       vm_buffer_kind kind, unsigned bytes);
+/* Whether the lane's write comes before the end of the peer whose memory it is; false after a trap.
+ */
+bool vm_apart_writable(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address,
+                       unsigned bytes);
+
 void vm_race_barrier(vm_block *b, unsigned id);
 
 #endif

@@ -72,8 +72,7 @@ static place parameter_place(const vm_warp *w, int64_t at) {
     return best;
 }
 
-static place global_place(const vm_warp *w, uint64_t address) {
-    const vm_state *s = w->state;
+static place global_place(const vm_state *s, uint64_t address) {
     const vm_alloc *a = vm_memory_nearest(s->memory, address);
     place best = {0};
     if (!a)
@@ -125,7 +124,7 @@ static place find_place(const vm_warp *w, const ptx_insn *ip, vm_space space, un
         best = parameter_place(w, at);
         break;
     default:
-        best = global_place(w, address);
+        best = global_place(w->state, address);
         at = (int64_t)address;
     }
     best.at = at;
@@ -136,6 +135,18 @@ static bool in_global(const vm_memory *m, uint64_t address) {
     uint64_t offset = address - VM_GLOBAL_BASE;
     return address >= VM_GLOBAL_BASE &&
            (m->peers ? vm_memory_owner(m, offset) != NULL : offset < m->reserved);
+}
+
+/* Where the place is, and its name. */
+static void append_place(char *text, size_t size, const place *p) {
+    const char *before = p->name ? " '" : "", *after = p->name ? "'" : "", *name = p->name;
+    if (p->at < (int64_t)p->start)
+        append(text, size, ", %lld bytes before ", (long long)((int64_t)p->start - p->at));
+    else
+        append(text, size, ", offset %lld in ", (long long)(p->at - (int64_t)p->start));
+    append(text, size, "%s%s%s%s", p->what, before, name ? name : "", after);
+    if (distance(p, p->at) != 0)
+        append(text, size, " of %llu bytes", (unsigned long long)p->bytes);
 }
 
 void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *ip, unsigned lane,
@@ -149,14 +160,7 @@ void vm_place_append(char *text, size_t size, const vm_warp *w, const ptx_insn *
     place p = find_place(w, ip, space, lane, address);
     if (!known || !p.what)
         return;
-    const char *before = p.name ? " '" : "", *after = p.name ? "'" : "", *name = p.name;
-    if (p.at < (int64_t)p.start)
-        append(text, size, ", %lld bytes before ", (long long)((int64_t)p.start - p.at));
-    else
-        append(text, size, ", offset %lld in ", (long long)(p.at - (int64_t)p.start));
-    append(text, size, "%s%s%s%s", p.what, before, name ? name : "", after);
-    if (distance(&p, p.at) != 0)
-        append(text, size, " of %llu bytes", (unsigned long long)p.bytes);
+    append_place(text, size, &p);
     if (space == VM_SPACE_GLOBAL)
         vm_rank_append_owner(w->state, p.start - VM_GLOBAL_BASE, text, size);
 }
@@ -173,4 +177,14 @@ void vm_place_append_alignment(char *text, size_t size, const vm_warp *w, const 
         alignment_of((uint64_t)p.at - p.start) > alignment_of((uint64_t)p.at))
         append(text, size, ", whose alignment is %u (__align__ in its declaration gives more)",
                p.align);
+}
+
+void vm_place_append_global(char *text, size_t size, const vm_state *s, uint64_t address) {
+    place p = global_place(s, address);
+    append(text, size, " at address 0x%llx", (unsigned long long)address);
+    if (!p.what)
+        return;
+    p.at = (int64_t)address;
+    append_place(text, size, &p);
+    vm_rank_append_owner(s, p.start - VM_GLOBAL_BASE, text, size);
 }

@@ -97,6 +97,7 @@ static void start_over(vm_session *x) {
     x->races.taken_count = 0;
     for (uint32_t r = 0; r < x->count; r++)
         forget_blocks(&x->ranks[r]);
+    vm_apart_forget(x);
     x->races.stamp = x->races.first_stamp = 0;
 }
 
@@ -197,6 +198,12 @@ static uint64_t key_of(const vm_warp *w, uint8_t space, uint64_t word) {
     uint64_t place = (uint64_t)(w->block - w->state->blocks) + 1, rank = w->state->rank;
     return space == VM_SPACE_SHARED ? (place << 32 | rank << RANK_SHIFT | word) << 1 | 1
                                     : (word + 1) << 1;
+}
+
+const vm_race_word *vm_race_parts(const vm_state *s, uint64_t word) {
+    uint64_t key = (word + 1) << 1;
+    const vm_race_word *r = s->memory->writes[word] >= VM_RACE_IN_BYTES ? place_of(s, key) : NULL;
+    return r && r->key == key ? r : NULL;
 }
 
 typedef struct word_entries {

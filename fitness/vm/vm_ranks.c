@@ -22,10 +22,6 @@ static uint64_t *owner_of(const vm_state *s, uint32_t stamp) {
     return stamp > r->first_stamp ? &r->owners[stamp - r->first_stamp - 1] : NULL;
 }
 
-static uint32_t rank_of(uint64_t owner) {
-    return (uint32_t)((owner & VM_RACE_OWNER) >> 37);
-}
-
 static uint64_t reach_of(const vm_warp *w, const ptx_insn *ip, bool passes) {
     if (!ip->of_system)
         return VM_RACE_REACHES;
@@ -58,21 +54,21 @@ void vm_rank_reach(vm_warp *w, const ptx_insn *ip, bool passes) {
 
 bool vm_rank_meets(const vm_warp *w, uint32_t stamp) {
     const uint64_t *owner = owner_of(w->state, stamp), *mine = owner_of(w->state, w->stamp);
-    if (!owner || !mine || rank_of(*owner) == w->state->rank)
+    if (!owner || !mine || vm_race_rank(*owner) == w->state->rank)
         return true;
     return *owner & *mine & VM_RACE_SYSTEM;
 }
 
 bool vm_rank_tells(const vm_warp *w, uint32_t stamp) {
     const uint64_t *owner = owner_of(w->state, stamp), *mine = owner_of(w->state, w->stamp);
-    if (!owner || !mine || rank_of(*owner) == w->state->rank)
+    if (!owner || !mine || vm_race_rank(*owner) == w->state->rank)
         return true;
     return *owner & VM_RACE_TELLS && *mine & VM_RACE_SYSTEM;
 }
 
 bool vm_rank_is_peer(const vm_warp *w, uint32_t stamp) {
     const uint64_t *owner = owner_of(w->state, stamp);
-    return owner && rank_of(*owner) != w->state->rank;
+    return owner && vm_race_rank(*owner) != w->state->rank;
 }
 
 /* ---- names */
@@ -84,8 +80,8 @@ bool vm_rank_name(const vm_warp *w, uint32_t stamp, char *text, size_t bytes) {
     if (w->state->session->count == 1)
         return false;
     size_t used = strlen(text);
-    (void)snprintf(text + used, bytes - used, " of rank %u", rank_of(owner));
-    return rank_of(owner) != w->state->rank;
+    (void)snprintf(text + used, bytes - used, " of rank %u", vm_race_rank(owner));
+    return vm_race_rank(owner) != w->state->rank;
 }
 
 void vm_rank_append_owner(const vm_state *s, uint64_t offset, char *text, size_t bytes) {
@@ -167,6 +163,7 @@ static ev_status fill_states(vm_session *x, const vm_rank *ranks, vm_result *res
 static bool make_states(vm_session *x) {
     uint64_t seed = x->ranks[0].launch->schedule_seed;
     bool ok = vm_race_begin(x);
+    ok &= vm_apart_begin(x);
     if (seed)
         x->order = calloc(x->count, sizeof *x->order);
     ok &= !seed || x->order;
@@ -195,7 +192,8 @@ static bool ran_out(const vm_session *x) {
 }
 
 static ev_status run_states(vm_session *x, vm_result *results, ev_error *err) {
-    bool made = make_states(x), ok = made && vm_session_run(x), out = !made || ran_out(x);
+    bool made = make_states(x), ok = made && vm_session_run(x) && vm_apart_settle(x);
+    bool out = !made || ran_out(x);
     const vm_state *trapped = find_trapped(x);
     for (uint32_t i = 0; i < x->count; i++) {
         results[i].ok = ok && !trapped;
@@ -205,6 +203,7 @@ static ev_status run_states(vm_session *x, vm_result *results, ev_error *err) {
         vm_state_free(&x->ranks[i]);
     }
     vm_race_end(x);
+    vm_apart_end(x);
     free(x->order);
     return out && !trapped
                ? ev_fail(err, EV_INFRA, "out of memory during a launch of %u ranks", x->count)

@@ -24,14 +24,23 @@ void vm_trap_append(vm_trap *t, const char *format, ...) {
     va_end(args);
 }
 
-static void place_thread(vm_trap *t, const vm_warp *w, unsigned lane) {
-    const uint32_t *n = w->state->launch->block;
-    uint32_t thread = w->index * VM_LANES + lane;
-    t->rank = w->state->rank;
-    memcpy(t->block, w->block->id, sizeof t->block);
+void vm_trap_place(vm_trap *t, const vm_state *s, uint32_t block, unsigned warp, unsigned lane) {
+    const uint32_t *n = s->launch->block, *g = s->launch->grid;
+    uint32_t thread = warp * VM_LANES + lane;
+    t->rank = s->rank;
+    t->block[0] = block % g[0];
+    t->block[1] = block / g[0] % g[1];
+    t->block[2] = block / g[0] / g[1];
     t->thread[0] = thread % n[0];
     t->thread[1] = thread / n[0] % n[1];
     t->thread[2] = thread / n[0] / n[1];
+}
+
+void vm_trap_append_thread(vm_trap *t, const vm_state *s) {
+    if (s->session->count > 1)
+        vm_trap_append(t, ", in rank %u", t->rank);
+    vm_trap_append(t, ", block (%u, %u, %u) thread (%u, %u, %u)", t->block[0], t->block[1],
+                   t->block[2], t->thread[0], t->thread[1], t->thread[2]);
 }
 
 static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind kind, unsigned lane,
@@ -40,7 +49,7 @@ static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind 
     const ptx_cold *cold = &m->cold[ip - w->code];
     *t = (vm_trap){
         .kind = kind, .line = cold->line, .column = cold->column, .source_line = cold->source_line};
-    place_thread(t, w, lane);
+    vm_trap_place(t, w->state, w->block->linear, w->index, lane);
     snprintf(t->message, sizeof t->message, "%s:%u: %s: ", m->name, t->line, vm_trap_name(kind));
     size_t used = strlen(t->message);
     vsnprintf(t->message + used, sizeof t->message - used, format, args);
@@ -51,10 +60,7 @@ static void fill(vm_trap *t, const vm_warp *w, const ptx_insn *ip, vm_trap_kind 
         if (kind == VM_TRAP_MISALIGNED)
             vm_place_append_alignment(t->message, sizeof t->message, w, ip, lane, *address);
     }
-    if (w->state->session->count > 1)
-        vm_trap_append(t, ", in rank %u", t->rank);
-    vm_trap_append(t, ", block (%u, %u, %u) thread (%u, %u, %u)", t->block[0], t->block[1],
-                   t->block[2], t->thread[0], t->thread[1], t->thread[2]);
+    vm_trap_append_thread(t, w->state);
     if (t->source_line)
         vm_trap_append(t, ", source line %u", t->source_line);
 }

@@ -26,6 +26,7 @@ struct vm_session {
     uint32_t count;
     uint64_t quiet; /* rotations since anything changed */
     vm_races races;
+    vm_heard *heard; /* by rank: what it knows of each rank (vm_apart.c); NULL: not kept */
     uint32_t *order; /* of several ranks' turns; NULL: natural */
     ev_pcg rng;      /* permutes it */
 };
@@ -58,6 +59,14 @@ bool vm_session_run(vm_session *x);
 void vm_rank_append_owner(const vm_state *s, uint64_t offset, char *text, size_t bytes);
 /* "; ranks 1, 2 have ended", or nothing. */
 void vm_rank_name_ended(const vm_session *x, char *text, size_t bytes);
+
+/* ---- ranks that begin and end apart (vm_apart.c); nothing without VM_CHECK_BEGIN and _END */
+bool vm_apart_begin(vm_session *x); /* false: out of memory */
+void vm_apart_end(vm_session *x);
+void vm_apart_forget(vm_session *x); /* all stamps are used up */
+/* Call when all ranks have ended. False: a rank has not heard of a write into its memory; the trap
+ * of the writer is raised. */
+bool vm_apart_settle(vm_session *x);
 
 /* ---- livelock detection (vm_livelock.c) */
 /* Call after each rotation. True: no memory can ever change again; the trap is raised. */

@@ -309,24 +309,93 @@ static real sgd_reference(const task_inputs *in, const char *output, uint64_t at
     return output[0] == 'v' ? v : p - number(in, "rate") * v;
 }
 
-/* Decoupled decay: the parameter shrinks by rate * decay beside Adam's step. */
-static real fused_reference(const task_inputs *in, const char *output, uint64_t at) {
+static uint64_t shard_of(const task_inputs *in) {
     uint64_t n = whole(in, "n"), ranks = whole(in, "ranks");
-    uint64_t shard = ((n + ranks - 1) / ranks + 3) / 4 * 4, i = at % shard;
-    if (strcmp(output, "flags") == 0)
-        return (real)(2 * whole(in, "epoch"));
-    if (strcmp(output, "stage") == 0) {
+    return ((n + ranks - 1) / ranks + 3) / 4 * 4;
+}
+
+/* What all fused collectives leave in flags and stages, and behind the last parameter; true: it is
+ * such an element. */
+static bool left_behind(const task_inputs *in, const char *output, uint64_t at, real *value) {
+    uint64_t n = whole(in, "n"), ranks = whole(in, "ranks"), shard = shard_of(in), i = at % shard;
+    bool is_stage = strcmp(output, "stage") == 0, is_flag = strcmp(output, "flags") == 0;
+    bool is_moment = strcmp(output, "m") == 0 || strcmp(output, "v") == 0;
+    if (is_flag)
+        *value = (real)(2 * whole(in, "epoch"));
+    if (is_stage) {
         uint64_t from = at / shard % ranks, owner = at / shard / ranks;
         bool is_sent = from != owner && owner * shard + i < n;
-        return (real)(is_sent ? floats(in, "gradient")[from * n + owner * shard + i]
-                              : floats(in, "stage")[at]);
+        *value = (real)(is_sent ? floats(in, "gradient")[from * n + owner * shard + i]
+                                : floats(in, "stage")[at]);
     }
-    if (strcmp(output, "parameter") != 0 && at >= n)
-        return (real)floats(in, output)[at];
-    real next = adam_reference(in, output, at);
+    if (is_moment && at >= n)
+        *value = (real)floats(in, output)[at];
+    return is_flag || is_stage || (is_moment && at >= n);
+}
+
+/* Decoupled decay: the parameter shrinks by rate * decay beside Adam's step. */
+static real fused_reference(const task_inputs *in, const char *output, uint64_t at) {
+    real next = 0;
+    if (left_behind(in, output, at, &next))
+        return next;
+    next = adam_reference(in, output, at);
     if (strcmp(output, "parameter") == 0)
-        next -= number(in, "rate") * number(in, "decay") * (real)floats(in, "parameter")[at];
+        next -= number(in, "rate") * number(in, "decay") *
+                (real)floats(in, "parameter")[at % whole(in, "n")];
     return next;
+}
+
+static real fused_sgd_reference(const task_inputs *in, const char *output, uint64_t at) {
+    real next = 0;
+    return left_behind(in, output, at, &next) ? next : sgd_reference(in, output, at);
+}
+
+/* LAMB takes Adam's step with decoupled decay, at the trust ratio times the rate. */
+static real update_reference(const task_inputs *in, uint64_t i) {
+    real old = (real)floats(in, "parameter")[i];
+    return (old - fused_reference(in, "parameter", i)) / number(in, "rate");
+}
+
+static real squares_reference(const task_inputs *in, uint64_t first, uint64_t end, bool updates) {
+    real sum = 0;
+    for (uint64_t i = first; i < end && i < whole(in, "n"); i++) {
+        real x = updates ? update_reference(in, i) : (real)floats(in, "parameter")[i];
+        sum += x * x;
+    }
+    return sum;
+}
+
+static real trust_reference(const task_inputs *in) {
+    static const task_case *of;
+    static real trust;
+    if (of == in->c)
+        return trust;
+    of = in->c;
+    real old = squares_reference(in, 0, UINT64_MAX, false);
+    real update = squares_reference(in, 0, UINT64_MAX, true);
+    return trust = old > 0 && update > 0 ? sqrtl(old / update) : 1;
+}
+
+static real lamb_reference(const task_inputs *in, const char *output, uint64_t at) {
+    uint64_t shard = shard_of(in), pieces = (shard + 1023) / 1024, ranks = whole(in, "ranks");
+    real next = 0;
+    if (left_behind(in, output, at, &next))
+        return next;
+    if (strcmp(output, "norm_flags") == 0 || strcmp(output, "ticket") == 0)
+        return output[0] == 't' ? 0 : (real)whole(in, "epoch");
+    if (strcmp(output, "norms") == 0)
+        return squares_reference(in, at / 2 % ranks * shard, (at / 2 % ranks + 1) * shard,
+                                 at % 2 == 1);
+    if (strcmp(output, "partial") == 0) {
+        uint64_t begin = at / 2 / pieces * shard, first = begin + at / 2 % pieces * 1024;
+        uint64_t end = first + 1024 < begin + shard ? first + 1024 : begin + shard;
+        return squares_reference(in, first, end, at % 2 == 1);
+    }
+    if (strcmp(output, "parameter") != 0)
+        return adam_reference(in, output, at);
+    uint64_t i = at % whole(in, "n");
+    return (real)floats(in, "parameter")[i] -
+           number(in, "rate") * trust_reference(in) * update_reference(in, i);
 }
 
 /* The corrections that the kernel gets are 1 - beta^step: checked here, as both sides above take
@@ -371,7 +440,8 @@ static void check_task(const char *name, reference *ref) {
         if (t->cases[i].use == TASK_TIME)
             continue;
         task_inputs in = task_inputs_make(t, &t->cases[i]);
-        if (strcmp(name, "ar_adam") == 0 || strcmp(name, "ar_fused_adam") == 0)
+        if (strcmp(name, "ar_adam") == 0 || strcmp(name, "ar_fused_adam") == 0 ||
+            strcmp(name, "ar_fused_lamb") == 0)
             check_corrections(&in);
         for (size_t a = 0; a < t->argument_count; a++) {
             if (t->arguments[a].kind == TASK_OUT || t->arguments[a].kind == TASK_INOUT) {
@@ -448,6 +518,8 @@ static void test_ranks(void **state) {
     check_task("ar_oneshot", oneshot_reference);
     check_task("ar_ring", ring_reference);
     check_task("ar_fused_adam", fused_reference);
+    check_task("ar_fused_sgd", fused_sgd_reference);
+    check_task("ar_fused_lamb", lamb_reference);
 }
 
 /* Where the mask is off, the answer is exactly zero; where it is on, it is not. */
@@ -647,7 +719,8 @@ static void test_missing_arguments(void **state) {
         "sd_lstm_bp_data", "sd_lstm_bp_weight",    "lstm_gates_fp",    "lstm_gates_bp",
         "fft_conv2d",      "fft_conv2d_bp_data",   "ar_adam",          "ar_sgd_momentum",
         "bc_fp",           "bc_bp_data",           "bc_bp_weight",     "ar_oneshot",
-        "ar_ring",         "ar_fused_adam",        "sd_lstm_fp_f16",   "sd_lstm_seq"};
+        "ar_ring",         "ar_fused_adam",        "sd_lstm_fp_f16",   "sd_lstm_seq",
+        "ar_fused_sgd",    "ar_fused_lamb"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};

@@ -299,7 +299,7 @@ static const mistake MISTAKES[] = {
      ":4:", "unknown generator \"noise\"; there are: uniform, normal"},
     {"\"generator\": \"zeros\"", "\"generator\": \"zero\"", ":18:", "unknown generator \"zero\""},
     {"\"oracle\": \"baseline\"", "\"oracle\": \"magic\"",
-     ":14:", "unknown oracle \"magic\"; there are: ar_adam, ar_fused_adam, ar_oneshot, "},
+     ":14:", "unknown oracle \"magic\"; there are: ar_adam, ar_fused_adam, ar_fused_lamb, "},
     {"\"from\": \"coconet.2p10\"", "\"from\": \"coconet.2p9\"",
      ":19:", "unknown shape \"coconet.2p9\"; there are: vgg16.conv1_2"},
     {"{\"n\": 3, \"s\": 1}", "\"vgg17\"", ":17:", "unknown shape \"vgg17\""},

@@ -176,13 +176,15 @@ static inline race_cells cells_of(vm_warp *w, const vm_access *x, race_planes p,
 
 /* A strong read takes the message of a strong write that came after a fence, be it of another lane
  * of its own warp. */
-static inline void take_message(vm_warp *w, uint32_t e, unsigned lane) {
+static inline void take_message(vm_warp *w, const ptx_insn *ip, uint32_t e, unsigned lane) {
     vm_race_how how = how_of(e);
     if (how != VM_RACE_ALL_TOLD && how != VM_RACE_ALL_TOLD_BLOCK && how != VM_RACE_BLOCK_TOLD)
         return;
     if (how != VM_RACE_ALL_TOLD && !of_same_block(w, e))
         return;
     uint32_t stamp = e >> VM_RACE_SHIFT;
+    if (w->state->heard && ip->of_system)
+        vm_apart_hear(w, stamp);
     if (w->ranked && !vm_rank_tells(w, stamp))
         return;
     if (vm_race_owner(w->state, stamp) == vm_race_self(w)) {
@@ -211,7 +213,7 @@ static void take_messages(vm_warp *w, const ptx_insn *ip, const vm_access *x, ui
         for (unsigned k = 0; k < words_of(x); k++) {
             race_cells c = cells_of(w, x, p, i, k);
             for (unsigned b = 0; b < c.count; b++)
-                take_message(w, c.writes[b], i);
+                take_message(w, ip, c.writes[b], i);
         }
     }
     if (ip->acquires)
@@ -605,7 +607,40 @@ static inline bool is_fenced(vm_warp *w, const ptx_insn *ip, const vm_access *x,
     return check_fenced(w, ip, x, mask);
 }
 
+/* ---- ranks that begin and end apart (vm_apart.c) */
+
+/* Whether all lanes access their own rank's memory. */
+static inline bool stays_home(const vm_warp *w, const vm_access *x) {
+    const vm_memory *m = w->state->memory;
+    return x->space != VM_SPACE_GLOBAL || (x->lo >= m->first && x->hi <= m->first + m->reserved);
+}
+
+static __attribute__((noinline)) bool check_begun(vm_warp *w, const ptx_insn *ip,
+                                                  const vm_access *x, uint32_t mask) {
+    for (uint32_t left = stays_home(w, x) ? 0 : mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        if (!vm_apart_readable(w, ip, i, VM_GLOBAL_BASE + lane_offset(x, i), lane_kind(w, x, i),
+                               x->bytes))
+            return false;
+    }
+    return true;
+}
+
+static __attribute__((noinline)) bool check_ended(vm_warp *w, const ptx_insn *ip,
+                                                  const vm_access *x, uint32_t mask) {
+    for (uint32_t left = stays_home(w, x) ? 0 : mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        if (!vm_apart_writable(w, ip, i, VM_GLOBAL_BASE + lane_offset(x, i), x->bytes))
+            return false;
+    }
+    return true;
+}
+
+/* ---- any load */
+
 static inline bool race_load(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
+    if (__builtin_expect(w->check_begin, 0) && !check_begun(w, ip, x, mask))
+        return false;
     if (!races_matter(w, x))
         return true;
     if (!is_fenced(w, ip, x, mask))
@@ -640,6 +675,8 @@ check_load_race(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mas
 static ALWAYS_INLINE bool check_load(vm_warp *w, const ptx_insn *ip, const vm_access *x,
                                      uint32_t mask) {
     bool init = needs_init(w, x);
+    if (__builtin_expect(w->check_begin, 0) && !check_begun(w, ip, x, mask))
+        return false;
     if (!races_matter(w, x))
         return !init || check_initialised(w, ip, x, mask);
     if (!is_fenced(w, ip, x, mask))

@@ -188,6 +188,8 @@ static __attribute__((noinline)) bool check_store_race(vm_warp *w, const ptx_ins
 static inline bool race_store(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
                               const vm_access *x, uint32_t mask) {
     bool marked;
+    if (__builtin_expect(w->check_end, 0) && !check_ended(w, ip, x, mask))
+        return false;
     return !races_matter(w, x) || check_store_race(w, ip, regs, x, mask, &marked);
 }
 
@@ -195,6 +197,8 @@ static inline bool race_store(vm_warp *w, const ptx_insn *ip, const uint8_t *reg
 static ALWAYS_INLINE bool check_store(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
                                       const vm_access *x, uint32_t mask) {
     bool marked = false;
+    if (__builtin_expect(w->check_end, 0) && !check_ended(w, ip, x, mask))
+        return false;
     if (races_matter(w, x) && !check_store_race(w, ip, regs, x, mask, &marked))
         return false;
     return marked ? allow_write(w, ip, x, mask) : note_write(w, ip, x, mask);
@@ -205,6 +209,8 @@ static ALWAYS_INLINE bool check_store(vm_warp *w, const ptx_insn *ip, const uint
 static inline bool race_atomic(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
     if (!races_matter(w, x))
         return true;
+    if (__builtin_expect(w->check_end, 0) && !check_ended(w, ip, x, mask))
+        return false;
     if (w->ranked)
         reach_and_take(w, ip, x, mask, true);
     else

@@ -32,6 +32,7 @@ typedef struct rank_data {
 typedef struct rig {
     rank_data ranks[RANKS];
     vm_result results[RANKS];
+    unsigned apart; /* VM_CHECK_BEGIN, VM_CHECK_END */
 } rig;
 
 static void *buffer(vm_memory *m, vm_buffer_kind kind, const char *name, uint32_t words,
@@ -134,6 +135,7 @@ static void run_two(rig *r, const vm_module *m, uint32_t other, const vm_module 
         vm_memory_reset(d->memory, 0xcd);
         memset(d->flags, 0, (size_t)FLAGS * 4);
         launches[i] = launch_of(d, i == other ? m2 : m, blocks, seed);
+        launches[i].checks = (vm_checks)(launches[i].checks | r->apart);
         ranks[i] = (vm_rank){d->memory, &launches[i]};
     }
     if (vm_run_ranks(ranks, RANKS, r->results, &err) != EV_OK)
@@ -570,6 +572,144 @@ static void test_slow_rank(void **state) {
     vm_module_free(slow);
 }
 
+/* ---- ranks that begin and end apart */
+
+static void test_apart_is_right(void **state) {
+    rig *r = *state;
+    r->apart = VM_CHECK_BEGIN | VM_CHECK_END;
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        run(r, ONE_SHOT(RELEASE_SYS, ACQUIRE_SYS), RANKS, seed);
+        expect_sums(r, seed);
+        run(r, ring, 1, seed);
+        expect_sums(r, seed);
+    }
+}
+
+/* Nobody waits for what the peers write: a rank may end before. Behind a barrier of all ranks the
+ * same kernel is right (test_all_to_all). */
+static void test_ends_before(void **state) {
+    rig *r = *state;
+    r->apart = VM_CHECK_END;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        run(r, all_to_all, RANKS, seed);
+        EXPECT(r, VM_TRAP_RACE_END, "race-end: a write ", "into the memory of rank ",
+               "in buffer 'out' of rank ", ", in rank ", " thread (");
+    }
+}
+
+/* Rank 3 ends long after the others have written to it, but not because it waited. */
+static void test_unheard(void **state) {
+    rig *r = *state;
+    r->apart = VM_CHECK_END;
+    vm_module *m = load("setp.ne.u32 %p0, %r3, 40; setp.ne.or.u32 %p0, %r4, 1, %p0; @%p0 ret;\n"
+                        "mov.u32 %r7, 3;\n" PEER("%d7", "%r7", OUT) "st.global.u32 [%d7+12], %r8;");
+    vm_module *slow = load("mov.u32 %r6, 0;\n"
+                           "LOOP: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 40000;\n"
+                           "@%p1 bra LOOP;");
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        run_two(r, m, 3, slow, 1, seed);
+        EXPECT(r, VM_TRAP_RACE_END,
+               "k.ptx: race-end: a write into the memory of rank 3, which nothing of scope .sys "
+               "told that rank of before its end at address ",
+               ", offset 12 in buffer 'out' of rank 3, in rank 1, block (0, 0, 0) thread (40, 0, "
+               "0)");
+        assert_int_equal(r->results[0].trap.rank, 1);
+        assert_int_equal(r->results[0].trap.thread[0], 40);
+    }
+    r->apart = 0;
+    run_two(r, m, 3, slow, 1, 0);
+    expect_ok(r, 0);
+    vm_module_free(m);
+    vm_module_free(slow);
+}
+
+/* A half of a word, which has entries of its own in the shadow. */
+static void test_unheard_part(void **state) {
+    rig *r = *state;
+    r->apart = VM_CHECK_END;
+    vm_module *m = load("setp.ne.u32 %p0, %r3, 0; setp.ne.or.u32 %p0, %r4, 1, %p0; @%p0 ret;\n"
+                        "mov.u32 %r7, 3;\n" PEER("%d7", "%r7", OUT) "st.global.u16 [%d7+2], %r8;");
+    vm_module *slow = load("mov.u32 %r6, 0;\n"
+                           "LOOP: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 40000;\n"
+                           "@%p1 bra LOOP;");
+    run_two(r, m, 3, slow, 1, 0);
+    EXPECT(r, VM_TRAP_RACE_END, "offset 0 in buffer 'out' of rank 3");
+    vm_module_free(m);
+    vm_module_free(slow);
+}
+
+/* Rank 0 tells rank 1, and rank 1 rank 2, into whose memory rank 0 has written. A flag without a
+ * fence tells of nothing but itself. */
+#define RELAY(first, second)                                                                       \
+    "setp.ne.u32 %p0, %r0, 0; @%p0 ret; mov.u32 %r7, 1; mov.u32 %r10, 2;\n" PEER(                  \
+        "%d6", "%r10", OUT) PEER("%d7", "%r7", FLAGS_OF) PEER("%d8", "%r10", FLAGS_OF) /**/        \
+        "setp.eq.u32 %p0, %r4, 0; @%p0 bra FIRST; setp.eq.u32 %p0, %r4, 1; @%p0 bra SECOND;\n"     \
+        "setp.eq.u32 %p0, %r4, 3; @%p0 ret;\n"                                                     \
+        "LAST: ld.acquire.sys.global.u32 %r9, [%d8]; setp.eq.u32 %p1, %r9, 0; @%p1 bra LAST; "     \
+        "ret;\n"                                                                                   \
+        "SECOND: ld.acquire.sys.global.u32 %r9, [%d7]; setp.eq.u32 %p1, %r9, 0;\n"                 \
+        "@%p1 bra SECOND; " second " [%d8], %r8; ret;\n"                                           \
+        "FIRST: st.global.u32 [%d6], %r8; " first " [%d7], %r8;"
+
+static void test_heard_from_another(void **state) {
+    rig *r = *state;
+    r->apart = VM_CHECK_END;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        run(r, RELAY("st.release.sys.global.u32", "st.release.sys.global.u32"), 1, seed);
+        expect_ok(r, seed);
+        run(r, RELAY("st.release.sys.global.u32", "st.relaxed.sys.global.u32"), 1, seed);
+        EXPECT(r, VM_TRAP_RACE_END, "into the memory of rank 2", "'out' of rank 2", ", in rank 0");
+        run(r, RELAY("st.relaxed.sys.global.u32", "st.release.sys.global.u32"), 1, seed);
+        EXPECT(r, VM_TRAP_RACE_END, "into the memory of rank 2", "'out' of rank 2", ", in rank 0");
+    }
+}
+
+/* Each rank reads its peers' inputs: before their flags, or behind them. */
+#define READ_INPUTS                                                                                \
+    "mov.u32 %r11, 0; mov.u32 %r10, 0;\n"                                                          \
+    "ADD:\n" PEER("%d7", "%r10",                                                                   \
+                  IN) "add.u64 %d7, %d7, %d5; ld.global.u32 %r6, [%d7]; add.u32 %r11, %r11, "      \
+                      "%r6;\n"                                                                     \
+                      "add.u32 %r10, %r10, 1; setp.lt.u32 %p0, %r10, %r5; @%p0 bra ADD;\n"
+
+static void test_not_begun(void **state) {
+    rig *r = *state;
+    r->apart = VM_CHECK_BEGIN;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        run(r, READ_INPUTS ONE_SHOT(RELEASE_SYS, ACQUIRE_SYS), RANKS, seed);
+        EXPECT(r, VM_TRAP_RACE_BEGIN, "race-begin: a read of 4 bytes of rank ",
+               "'s input before anything of scope .sys told that its launch has begun",
+               "in buffer 'in' of rank ");
+        run(r, ONE_SHOT(RELEASE_SYS, ACQUIRE_SYS) READ_INPUTS "st.global.u32 [%d6], %r11;", RANKS,
+            seed);
+        expect_sums(r, seed);
+    }
+    r->apart = 0; /* all inputs are in place */
+    run(r, READ_INPUTS ONE_SHOT(RELEASE_SYS, ACQUIRE_SYS), RANKS, 1);
+    expect_sums(r, 1);
+}
+
+/* What a peer has in a buffer from before its launch is no input, but as early. Flags may be
+ * polled. */
+static void test_not_begun_inout(void **state) {
+    static const char poll[] = "add.u32 %r7, %r4, 1; rem.u32 %r7, %r7, %r5;\n" PEER(
+        "%d7", "%r7", FLAGS_OF) "st.relaxed.sys.global.u32 [%d4+8], %r8;\n"
+                                "WAIT: ld.relaxed.sys.global.u32 %r9, [%d7+8];\n"
+                                "setp.eq.u32 %p1, %r9, 0; @%p1 bra WAIT;";
+    rig *r = *state;
+    r->apart = VM_CHECK_BEGIN;
+    run(r,
+        "add.u32 %r7, %r4, 1; rem.u32 %r7, %r7, %r5;\n" PEER(
+            "%d7", "%r7", FLAGS_OF) "ld.global.u32 %r9, [%d7+128];",
+        1, 0);
+    EXPECT(r, VM_TRAP_RACE_BEGIN, "'s buffer before anything of scope .sys told",
+           "offset 128 in buffer 'flags' of rank 1");
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        run(r, poll, 1, seed);
+        expect_ok(r, seed);
+    }
+}
+
 /* ---- refused */
 
 static void test_no_peers(void **state) {
@@ -610,19 +750,39 @@ static void test_too_big(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_one_shot),      TEST(test_ring),
-        TEST(test_all_to_all),    TEST(test_traffic),
-        TEST(test_seed_repeats),  TEST(test_alone),
-        TEST(test_globals),       TEST(test_peers_variable),
-        TEST(test_out_of_bounds), TEST(test_beyond_all),
-        TEST(test_freed_peer),    TEST(test_misaligned),
-        TEST(test_writes_input),  TEST(test_uninitialised),
-        TEST(test_missing_flag),  TEST(test_plain_race),
-        TEST(test_missing_fence), TEST(test_narrow_scope),
-        TEST(test_no_acquire),    TEST(test_narrow_is_enough),
-        TEST(test_passed_on),     TEST(test_rank_never_comes),
-        TEST(test_all_wait),      TEST(test_slow_rank),
-        TEST(test_no_peers),      TEST(test_too_big),
+        TEST(test_one_shot),
+        TEST(test_ring),
+        TEST(test_all_to_all),
+        TEST(test_traffic),
+        TEST(test_seed_repeats),
+        TEST(test_alone),
+        TEST(test_globals),
+        TEST(test_peers_variable),
+        TEST(test_out_of_bounds),
+        TEST(test_beyond_all),
+        TEST(test_freed_peer),
+        TEST(test_misaligned),
+        TEST(test_writes_input),
+        TEST(test_uninitialised),
+        TEST(test_missing_flag),
+        TEST(test_plain_race),
+        TEST(test_missing_fence),
+        TEST(test_narrow_scope),
+        TEST(test_no_acquire),
+        TEST(test_narrow_is_enough),
+        TEST(test_passed_on),
+        TEST(test_rank_never_comes),
+        TEST(test_all_wait),
+        TEST(test_slow_rank),
+        TEST(test_no_peers),
+        TEST(test_too_big),
+        TEST(test_apart_is_right),
+        TEST(test_ends_before),
+        TEST(test_unheard),
+        TEST(test_unheard_part),
+        TEST(test_heard_from_another),
+        TEST(test_not_begun),
+        TEST(test_not_begun_inout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,7 +158,7 @@ static void must_fail(const char *old, const char *new, const char *first, const
 
 static void test_no_wait(void **state) {
     (void)state;
-    must_fail(WAIT, "if (epoch == 12345)", "race-global", "of rank ");
+    must_fail(WAIT, "if (epoch == 12345)", "race-begin", "of rank ");
 }
 
 static void test_narrow_fence(void **state) {
@@ -208,6 +208,55 @@ static void test_one_rank_idle(void **state) {
     (void)state;
     must_fail("        output[i] = sum;", "        if (rank < ranks - 1) output[i] = sum;",
               "case c", "never written");
+}
+
+/* ---- ranks that begin and end apart ---- */
+
+#define PUT "        stage[half + i] = input[i];"
+/* What the peer has in the half that this launch leaves alone. */
+#define PUT_EARLY                                                                                  \
+    "        stage[half + i] = input[i] + 0.0f * stages[(rank + 1) % ranks][(size_t)(~epoch & 1)"  \
+    " * ((n + 3) / 4 * 4) + i];"
+#define LAST "        output[i] = sum;\n    }"
+/* The flag that the peer has seen, once more. */
+#define LAST_FLAG                                                                                  \
+    LAST "\n    if (peer == 0)\n"                                                                  \
+         "        *(volatile unsigned *)&all_flags[(rank + 1) % ranks][blockIdx.x * ranks + rank]" \
+         " = epoch;"
+
+/* Reads what a peer has from before its launch, and does not know whether that has begun. */
+static void test_before_begin(void **state) {
+    (void)state;
+    must_fail(PUT, PUT_EARLY, "race-begin: a read of 4 bytes of rank ", "buffer 'stage' of rank ");
+}
+
+/* All outputs are right, but a peer may have ended before the last write into its memory. */
+static void test_behind_end(void **state) {
+    (void)state;
+    must_fail(LAST, LAST_FLAG, "race-end: a write ", "buffer 'flags' of rank ");
+}
+
+/* The exit code of a check of the changed kernel, whose callers have these barriers. */
+static void with_barriers(const char *barriers, int exit_code) {
+    char *json = NULL;
+    assert_true(asprintf(&json, "\"ranks\": \"ranks\", \"barriers\": [%s],", barriers) > 0);
+    cli_copy_changed("sum.json", "together.json", "\"ranks\": \"ranks\",", json);
+    ev_proc_result r = CLI_RUN("check", cli_path("together.json"), "--start", "other");
+    cli_expect(&r, exit_code);
+    ev_proc_result_free(&r);
+    free(json);
+}
+
+static void test_barriers(void **state) {
+    (void)state;
+    cli_copy_changed("sum.cu", "other.cu", PUT, PUT_EARLY);
+    with_barriers("\"before\"", 0);
+    with_barriers("\"after\"", 1);
+    cli_copy_changed("sum.cu", "other.cu", LAST, LAST_FLAG);
+    with_barriers("\"before\"", 1);
+    with_barriers("\"after\"", 0);
+    cli_write("other.cu", source);
+    with_barriers("\"during\"", 2);
 }
 
 /* ---- the search ---- */
@@ -261,6 +310,8 @@ int main(void) {
         cmocka_unit_test(test_one_half),     cmocka_unit_test(test_outside),
         cmocka_unit_test(test_no_barrier),   cmocka_unit_test(test_one_rank_idle),
         cmocka_unit_test(test_tuned_twice),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_before_begin), cmocka_unit_test(test_behind_end),
+        cmocka_unit_test(test_barriers),
     };
     return cmocka_run_group_tests(tests, setup, cli_teardown);
 }

@@ -1,0 +1,365 @@
+/* Reduce-scatter, LAMB and all-gather in one kernel, by hand.
+ *
+ * As the textbook's, with four neighbours a thread by float4 and the loops over two, four or eight
+ * ranks unrolled. At most BLOCKS blocks go over the pieces: they send the gradients of all their
+ * pieces, update the moments of each piece, exchange norms, store the new parameters, and wait for
+ * those of the peers. Parameters and updates of a block's last piece stay in registers over the
+ * exchange of norms; where each block has one piece, nothing is loaded twice. Those of other pieces
+ * are computed again from the moments, which costs no more traffic than keeping them would.
+ *
+ * Both sums of squares go through the shuffles of a warp together, then through shared memory. The
+ * sums of pieces are added up by all threads of the rank's last block, in an order that does not
+ * depend on the schedule, and each rank is told by a thread of its own. Flags are stored with
+ * release semantics and polled with acquire semantics. A rank begins with the peer behind it, so
+ * that not all send to one. */
+#include "evoke_cuda.h"
+#include "evoke_flags.h"
+
+#ifndef BLOCK
+#define BLOCK 256
+#endif
+#ifndef BLOCKS
+#define BLOCKS 128
+#endif
+#define PIECE 1024
+#define STEPS (PIECE / 4 / BLOCK)
+#define WARPS (BLOCK / 32)
+
+/* unbias1 and unbias2: one over the bias corrections. */
+struct lamb {
+    float rate, beta1, beta2, epsilon, decay, unbias1, unbias2;
+};
+
+/* Sums of squares: of old parameters, and of updates. */
+struct squares {
+    double old, update;
+
+    __device__ __forceinline__ void add(const squares &s) {
+        old += s.old;
+        update += s.update;
+    }
+};
+
+/* What of a launch is the same for all pieces. */
+struct launch {
+    const float *gradient;
+    float *parameter, *m, *v;
+    float *const *parameters;
+    const float *stage;
+    float *const *stages;
+    unsigned *flags;
+    unsigned *const *all_flags;
+    squares *partial;
+    const squares *norms;
+    squares *const *all_norms;
+    unsigned *norm_flags;
+    unsigned *const *all_norm_flags;
+    unsigned *ticket;
+    int n, ranks, rank, shard, pieces;
+    unsigned epoch;
+};
+
+/* All that the block has stored of the piece is there before the flags are. */
+static __device__ __forceinline__ void tell_all(const launch &l, int piece, unsigned value) {
+    __syncthreads();
+    if ((int)threadIdx.x < l.ranks)
+        flag_set(l.all_flags[threadIdx.x] + piece * l.ranks + l.rank, value);
+}
+
+static __device__ __forceinline__ void wait_all(const launch &l, int piece, unsigned value) {
+    if ((int)threadIdx.x < l.ranks) {
+        while ((int)(flag_read(l.flags + piece * l.ranks + threadIdx.x) - value) < 0)
+            ;
+    }
+}
+
+/* Elements at .. at + 3 below `end`, the others as zeros. */
+template <bool CONSTANT>
+static __device__ __forceinline__ float4 load4(const float *p, int at, int end) {
+    float4 t = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (at + 4 <= end) {
+        t = CONSTANT ? __ldg((const float4 *)(p + at)) : *(const float4 *)(p + at);
+    } else if (at < end) {
+        t.x = p[at];
+        t.y = at + 1 < end ? p[at + 1] : 0.0f;
+        t.z = at + 2 < end ? p[at + 2] : 0.0f;
+    }
+    return t;
+}
+
+static __device__ __forceinline__ void store4(float *p, int at, int end, const float4 &t) {
+    if (at + 4 <= end) {
+        *(float4 *)(p + at) = t;
+    } else if (at < end) {
+        p[at] = t.x;
+        if (at + 1 < end)
+            p[at + 1] = t.y;
+        if (at + 2 < end)
+            p[at + 2] = t.z;
+    }
+}
+
+/* The update before the trust ratio. */
+static __device__ __forceinline__ float update_of(const lamb &a, float p, float m, float v) {
+    return m * a.unbias1 / (sqrtf(v * a.unbias2) + a.epsilon) + a.decay * p;
+}
+
+static __device__ __forceinline__ float moments_of(const lamb &a, float g, float p, float &m,
+                                                   float &v) {
+    m = a.beta1 * m + (1.0f - a.beta1) * g;
+    v = a.beta2 * v + (1.0f - a.beta2) * g * g;
+    return update_of(a, p, m, v);
+}
+
+static __device__ __forceinline__ float4 updates_of(const lamb &a, const float4 &p, const float4 &m,
+                                                    const float4 &v) {
+    return make_float4(update_of(a, p.x, m.x, v.x), update_of(a, p.y, m.y, v.y),
+                       update_of(a, p.z, m.z, v.z), update_of(a, p.w, m.w, v.w));
+}
+
+static __device__ __forceinline__ double square_up(double sum, const float4 &t) {
+    sum = fma((double)t.x, (double)t.x, sum);
+    sum = fma((double)t.y, (double)t.y, sum);
+    sum = fma((double)t.z, (double)t.z, sum);
+    return fma((double)t.w, (double)t.w, sum);
+}
+
+/* The sums over the block, to all of its threads. */
+static __device__ __forceinline__ squares block_sum(squares s) {
+    __shared__ squares all[WARPS];
+#pragma unroll
+    for (int by = 16; by > 0; by /= 2) {
+        squares t = {__shfl_xor_sync(~0u, s.old, by), __shfl_xor_sync(~0u, s.update, by)};
+        s.add(t);
+    }
+    if (threadIdx.x % 32 == 0)
+        all[threadIdx.x / 32] = s;
+    __syncthreads();
+    s = all[0];
+#pragma unroll
+    for (int w = 1; w < WARPS; w++)
+        s.add(all[w]);
+    __syncthreads();
+    return s;
+}
+
+static __device__ __forceinline__ void add(float4 &sum, const float4 &t) {
+    sum.x += t.x;
+    sum.y += t.y;
+    sum.z += t.z;
+    sum.w += t.w;
+}
+
+/* The rank's gradients of a piece, to the owners of the shards. RANKS is the number of ranks where
+ * it is known when compiling, else 0. */
+template <int RANKS> static __device__ __forceinline__ void send(const launch &l, int piece) {
+    constexpr int UNROLL = RANKS ? RANKS : 1;
+    const int count = RANKS ? RANKS : l.ranks;
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
+        float4 g[RANKS ? RANKS : 1];
+#pragma unroll UNROLL
+        for (int i = 1; i < count; i++) {
+            int q = l.rank + i < count ? l.rank + i : l.rank + i - count;
+            g[RANKS ? i : 0] =
+                load4<true>(l.gradient + q * l.shard, at, min(l.shard, l.n - q * l.shard));
+            if (RANKS == 0)
+                store4(l.stages[q] + l.rank * l.shard, at, min(l.shard, l.n - q * l.shard), g[0]);
+        }
+#pragma unroll
+        for (int i = 1; i < RANKS; i++) {
+            int q = l.rank + i < RANKS ? l.rank + i : l.rank + i - RANKS;
+            store4(l.stages[q] + l.rank * l.shard, at, min(l.shard, l.n - q * l.shard), g[i]);
+        }
+    }
+}
+
+/* Moments of the rank's own piece. Keeps parameters and updates, and leaves their squares. */
+template <int RANKS>
+static __device__ __forceinline__ void update(const launch &l, const lamb &a, int piece, float4 *p,
+                                              float4 *u) {
+    constexpr int UNROLL = RANKS ? RANKS : 1;
+    const int count = RANKS ? RANKS : l.ranks;
+    const int own = l.rank * l.shard, end = min(l.shard, l.n - own);
+    const float share = 1.0f / count;
+    float4 g[STEPS], m[STEPS], v[STEPS];
+    squares sum = {0.0, 0.0};
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
+        g[s] = load4<true>(l.gradient + own, at, end);
+        p[s] = load4<false>(l.parameter + own, at, end);
+        m[s] = load4<false>(l.m, at, end);
+        v[s] = load4<false>(l.v, at, end);
+        sum.old = square_up(sum.old, p[s]);
+    }
+    wait_all(l, piece, 2 * l.epoch - 1);
+    __syncthreads();
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
+        float4 mean = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll UNROLL
+        for (int q = 0; q < count; q++)
+            add(mean, q == l.rank ? g[s] : load4<false>(l.stage + q * l.shard, at, end));
+        u[s].x = moments_of(a, mean.x * share, p[s].x, m[s].x, v[s].x);
+        u[s].y = moments_of(a, mean.y * share, p[s].y, m[s].y, v[s].y);
+        u[s].z = moments_of(a, mean.z * share, p[s].z, m[s].z, v[s].z);
+        u[s].w = moments_of(a, mean.w * share, p[s].w, m[s].w, v[s].w);
+        store4(l.m, at, end, m[s]);
+        store4(l.v, at, end, v[s]);
+        sum.update = square_up(sum.update, u[s]);
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0)
+        l.partial[piece] = sum;
+}
+
+/* Whether the block is the rank's last one to leave the squares of its pieces. */
+static __device__ __forceinline__ bool is_last(const launch &l) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(l.ticket, 1u) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+/* The rank's squares, to all ranks. */
+static __device__ __forceinline__ void send_norms(const launch &l) {
+    squares sum = {0.0, 0.0};
+    for (int piece = threadIdx.x; piece < l.pieces; piece += BLOCK)
+        sum.add(l.partial[piece]);
+    sum = block_sum(sum);
+    if ((int)threadIdx.x < l.ranks) {
+        l.all_norms[threadIdx.x][l.rank] = sum;
+        flag_set(l.all_norm_flags[threadIdx.x] + l.rank, l.epoch);
+    }
+    if (threadIdx.x == 0)
+        atomicExch(l.ticket, 0u);
+}
+
+/* |p| / |u| over all ranks, when their squares have come. */
+template <int RANKS> static __device__ __forceinline__ float trust_of(const launch &l) {
+    constexpr int UNROLL = RANKS ? RANKS : 1;
+    const int count = RANKS ? RANKS : l.ranks;
+    if ((int)threadIdx.x < count) {
+        while ((int)(flag_read(l.norm_flags + threadIdx.x) - l.epoch) < 0)
+            ;
+    }
+    __syncthreads();
+    squares sum = l.norms[0];
+#pragma unroll UNROLL
+    for (int q = 1; q < count; q++)
+        sum.add(l.norms[q]);
+    if (sum.old == 0.0 || sum.update == 0.0)
+        return 1.0f;
+    return (float)(sqrt(sum.old) / sqrt(sum.update));
+}
+
+/* New parameters of a piece, to all ranks. */
+template <int RANKS>
+static __device__ __forceinline__ void spread(const launch &l, int piece, float scale,
+                                              const float4 *p, const float4 *u) {
+    constexpr int UNROLL = RANKS ? RANKS : 1;
+    const int count = RANKS ? RANKS : l.ranks;
+    const int own = l.rank * l.shard, end = min(l.shard, l.n - own);
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
+        const float4 next = make_float4(p[s].x - scale * u[s].x, p[s].y - scale * u[s].y,
+                                        p[s].z - scale * u[s].z, p[s].w - scale * u[s].w);
+#pragma unroll UNROLL
+        for (int i = 1; i <= count; i++) {
+            int q = l.rank + i < count ? l.rank + i : l.rank + i - count;
+            store4(l.parameters[q] + own, at, end, next);
+        }
+    }
+}
+
+/* Parameters and updates of a piece whose moments are new. */
+static __device__ __forceinline__ void again(const launch &l, const lamb &a, int piece, float4 *p,
+                                             float4 *u) {
+    const int own = l.rank * l.shard, end = min(l.shard, l.n - own);
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
+        p[s] = load4<false>(l.parameter + own, at, end);
+        u[s] = updates_of(a, p[s], load4<false>(l.m, at, end), load4<false>(l.v, at, end));
+    }
+}
+
+template <int RANKS> static __device__ __forceinline__ void run(const launch &l, const lamb &a) {
+    float4 p[STEPS], u[STEPS];
+    int last = blockIdx.x;
+#pragma unroll 1
+    for (int piece = blockIdx.x; piece < l.pieces; piece += gridDim.x) {
+        send<RANKS>(l, piece);
+        tell_all(l, piece, 2 * l.epoch - 1);
+    }
+#pragma unroll 1
+    for (int piece = blockIdx.x; piece < l.pieces; piece += gridDim.x) {
+        update<RANKS>(l, a, piece, p, u);
+        last = piece;
+    }
+    if (is_last(l))
+        send_norms(l);
+    const float scale = a.rate * trust_of<RANKS>(l);
+    spread<RANKS>(l, last, scale, p, u);
+    tell_all(l, last, 2 * l.epoch);
+#pragma unroll 1
+    for (int piece = blockIdx.x; piece < last; piece += gridDim.x) {
+        again(l, a, piece, p, u);
+        spread<RANKS>(l, piece, scale, p, u);
+        tell_all(l, piece, 2 * l.epoch);
+    }
+#pragma unroll 1
+    for (int piece = blockIdx.x; piece < l.pieces; piece += gridDim.x)
+        wait_all(l, piece, 2 * l.epoch);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 512 / BLOCK)
+    ar_fused_lamb(const float *__restrict__ gradient, float *parameter,
+                  float *const *__restrict__ parameters, float *m, float *v, float *stage,
+                  float *const *__restrict__ stages, unsigned *flags,
+                  unsigned *const *__restrict__ all_flags, double *partial, double *norms,
+                  double *const *__restrict__ all_norms, unsigned *norm_flags,
+                  unsigned *const *__restrict__ all_norm_flags, unsigned *ticket, int n, int ranks,
+                  int rank, unsigned epoch, float rate, float beta1, float beta2, float epsilon,
+                  float decay, float correction1, float correction2) {
+    const lamb a = {rate, beta1, beta2, epsilon, decay, 1.0f / correction1, 1.0f / correction2};
+    const int shard = ((n + ranks - 1) / ranks + 3) / 4 * 4;
+    const launch l = {gradient,
+                      parameter,
+                      m,
+                      v,
+                      parameters,
+                      stage,
+                      stages,
+                      flags,
+                      all_flags,
+                      (squares *)partial,
+                      (const squares *)norms,
+                      (squares *const *)all_norms,
+                      norm_flags,
+                      all_norm_flags,
+                      ticket,
+                      n,
+                      ranks,
+                      rank,
+                      shard,
+                      (shard + PIECE - 1) / PIECE,
+                      epoch};
+
+    if (ranks == 2)
+        run<2>(l, a);
+    else if (ranks == 4)
+        run<4>(l, a);
+    else if (ranks == 8)
+        run<8>(l, a);
+    else
+        run<0>(l, a);
+}

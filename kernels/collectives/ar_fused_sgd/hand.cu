@@ -1,0 +1,199 @@
+/* Reduce-scatter, gradient descent with momentum and all-gather in one kernel, by hand.
+ *
+ * As the textbook's, with four neighbours a thread by float4 and the loops over two, four or eight
+ * ranks unrolled. At most BLOCKS blocks go over the pieces three times: they send the gradients of
+ * all their pieces, then take the step on each piece, then wait for the parameters of the peers. So
+ * the links are busy while a block waits for one piece. Momenta and parameters are loaded before
+ * the wait. Flags are stored with release semantics and polled with acquire semantics: no step has
+ * a fence of its own. A rank begins with the peer behind it, so that not all send to one. */
+#include "evoke_cuda.h"
+#include "evoke_flags.h"
+
+#ifndef BLOCK
+#define BLOCK 256
+#endif
+#ifndef BLOCKS
+#define BLOCKS 128
+#endif
+#define PIECE 1024
+#define STEPS (PIECE / 4 / BLOCK)
+
+struct sgd {
+    float rate, momentum, decay;
+};
+
+/* What of a launch is the same for all pieces. */
+struct launch {
+    const float *gradient;
+    float *parameter, *v;
+    float *const *parameters;
+    const float *stage;
+    float *const *stages;
+    unsigned *flags;
+    unsigned *const *all_flags;
+    int n, ranks, rank, shard, pieces;
+    unsigned epoch;
+};
+
+/* All that the block has stored of the piece is there before the flags are. */
+static __device__ __forceinline__ void tell_all(const launch &l, int piece, unsigned value) {
+    __syncthreads();
+    if ((int)threadIdx.x < l.ranks)
+        flag_set(l.all_flags[threadIdx.x] + piece * l.ranks + l.rank, value);
+}
+
+static __device__ __forceinline__ void wait_all(const launch &l, int piece, unsigned value) {
+    if ((int)threadIdx.x < l.ranks) {
+        while ((int)(flag_read(l.flags + piece * l.ranks + threadIdx.x) - value) < 0)
+            ;
+    }
+}
+
+/* Elements at .. at + 3 below `end`, the others as zeros. */
+template <bool CONSTANT>
+static __device__ __forceinline__ float4 load4(const float *p, int at, int end) {
+    float4 t = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (at + 4 <= end) {
+        t = CONSTANT ? __ldg((const float4 *)(p + at)) : *(const float4 *)(p + at);
+    } else if (at < end) {
+        t.x = p[at];
+        t.y = at + 1 < end ? p[at + 1] : 0.0f;
+        t.z = at + 2 < end ? p[at + 2] : 0.0f;
+    }
+    return t;
+}
+
+static __device__ __forceinline__ void store4(float *p, int at, int end, const float4 &t) {
+    if (at + 4 <= end) {
+        *(float4 *)(p + at) = t;
+    } else if (at < end) {
+        p[at] = t.x;
+        if (at + 1 < end)
+            p[at + 1] = t.y;
+        if (at + 2 < end)
+            p[at + 2] = t.z;
+    }
+}
+
+static __device__ __forceinline__ float sgd_step(const sgd &a, float g, float p, float &v) {
+    v = a.momentum * v + (g + a.decay * p);
+    return p - a.rate * v;
+}
+
+static __device__ __forceinline__ void add(float4 &sum, const float4 &t) {
+    sum.x += t.x;
+    sum.y += t.y;
+    sum.z += t.z;
+    sum.w += t.w;
+}
+
+/* The rank's gradients of a piece, to the owners of the shards. RANKS is the number of ranks where
+ * it is known when compiling, else 0. */
+template <int RANKS> static __device__ __forceinline__ void send(const launch &l, int piece) {
+    constexpr int UNROLL = RANKS ? RANKS : 1;
+    const int count = RANKS ? RANKS : l.ranks;
+#pragma unroll 1
+    for (int s = 0; s < STEPS; s++) {
+        const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
+        float4 g[RANKS ? RANKS : 1];
+#pragma unroll UNROLL
+        for (int i = 1; i < count; i++) {
+            int q = l.rank + i < count ? l.rank + i : l.rank + i - count;
+            g[RANKS ? i : 0] =
+                load4<true>(l.gradient + q * l.shard, at, min(l.shard, l.n - q * l.shard));
+            if (RANKS == 0)
+                store4(l.stages[q] + l.rank * l.shard, at, min(l.shard, l.n - q * l.shard), g[0]);
+        }
+#pragma unroll
+        for (int i = 1; i < RANKS; i++) {
+            int q = l.rank + i < RANKS ? l.rank + i : l.rank + i - RANKS;
+            store4(l.stages[q] + l.rank * l.shard, at, min(l.shard, l.n - q * l.shard), g[i]);
+        }
+    }
+}
+
+/* One step on the rank's own piece, to all ranks. */
+template <int RANKS>
+static __device__ __forceinline__ void update(const launch &l, const sgd &a, int piece) {
+    constexpr int UNROLL = RANKS > 4 ? 4 : RANKS ? RANKS : 1; /* 8 would spill */
+    const int count = RANKS ? RANKS : l.ranks;
+    const int own = l.rank * l.shard, end = min(l.shard, l.n - own);
+    float4 g[STEPS], p[STEPS], v[STEPS];
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
+        g[s] = load4<true>(l.gradient + own, at, end);
+        p[s] = load4<false>(l.parameter + own, at, end);
+        v[s] = load4<false>(l.v, at, end);
+    }
+    const float share = 1.0f / count;
+    wait_all(l, piece, 2 * l.epoch - 1);
+    __syncthreads();
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
+        float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll UNROLL
+        for (int q = 0; q < count; q++)
+            add(sum, q == l.rank ? g[s] : load4<false>(l.stage + q * l.shard, at, end));
+        p[s].x = sgd_step(a, sum.x * share, p[s].x, v[s].x);
+        p[s].y = sgd_step(a, sum.y * share, p[s].y, v[s].y);
+        p[s].z = sgd_step(a, sum.z * share, p[s].z, v[s].z);
+        p[s].w = sgd_step(a, sum.w * share, p[s].w, v[s].w);
+        store4(l.v, at, end, v[s]);
+#pragma unroll UNROLL
+        for (int i = 0; i < count; i++) {
+            int q = l.rank + i < count ? l.rank + i : l.rank + i - count;
+            store4(l.parameters[q] + own, at, end, p[s]);
+        }
+    }
+}
+
+template <int RANKS> static __device__ __forceinline__ void run(const launch &l, const sgd &a) {
+#pragma unroll 1
+    for (int piece = blockIdx.x; piece < l.pieces; piece += gridDim.x) {
+        send<RANKS>(l, piece);
+        tell_all(l, piece, 2 * l.epoch - 1);
+    }
+#pragma unroll 1
+    for (int piece = blockIdx.x; piece < l.pieces; piece += gridDim.x) {
+        update<RANKS>(l, a, piece);
+        tell_all(l, piece, 2 * l.epoch);
+    }
+#pragma unroll 1
+    for (int piece = blockIdx.x; piece < l.pieces; piece += gridDim.x)
+        wait_all(l, piece, 2 * l.epoch);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 512 / BLOCK)
+    ar_fused_sgd(const float *__restrict__ gradient, float *parameter,
+                 float *const *__restrict__ parameters, float *v, float *stage,
+                 float *const *__restrict__ stages, unsigned *flags,
+                 unsigned *const *__restrict__ all_flags, int n, int ranks, int rank,
+                 unsigned epoch, float rate, float momentum, float decay) {
+    const sgd a = {rate, momentum, decay};
+    const int shard = ((n + ranks - 1) / ranks + 3) / 4 * 4;
+    const launch l = {gradient,
+                      parameter,
+                      v,
+                      parameters,
+                      stage,
+                      stages,
+                      flags,
+                      all_flags,
+                      n,
+                      ranks,
+                      rank,
+                      shard,
+                      (shard + PIECE - 1) / PIECE,
+                      epoch};
+
+    if (ranks == 2)
+        run<2>(l, a);
+    else if (ranks == 4)
+        run<4>(l, a);
+    else if (ranks == 8)
+        run<8>(l, a);
+    else
+        run<0>(l, a);
+}

@@ -1,0 +1,71 @@
+/* Reduce-scatter, stochastic gradient descent with momentum, and all-gather in one kernel, each
+ * rank's kernel on its own GPU.
+ *
+ * With P ranks, whose gradients are g_0 .. g_(P-1), momentum mu, weight decay lambda and rate eta,
+ * a launch takes the step
+ *
+ *     g = (g_0 + ... + g_(P-1)) / P,   v' = mu v + g + lambda p,   p' = p - eta v'
+ *
+ * (Sutskever et al., "On the importance of initialization and momentum in deep learning", 2013,
+ * with the rate outside of the momentum, as in Goyal et al., "Accurate, Large Minibatch SGD", 2017,
+ * equation 10; the schedule is fused(RS-C-AG) of Jangda et al., ASPLOS 2022). Rank r owns shard r
+ * of the n parameters and its momenta v. A block owns a piece of 1024 elements of every shard. It
+ * sends the rank's gradients of each shard to the shard's owner, into the row `stage[rank]` there,
+ * waits for those of its own shard, takes the step, and stores the new parameters on all ranks.
+ *
+ * Launches are numbered by `epoch`, from 1. A flag of a piece and a rank is 2 epoch - 1 when that
+ * rank's gradients are there, and 2 epoch when its parameters are. A rank ends a launch behind the
+ * parameters of all owners, who by then have read their stages: so the stage needs no second half.
+ */
+#include "evoke_cuda.h"
+
+#ifndef BLOCK
+#define BLOCK 256
+#endif
+#define PIECE 1024
+
+/* Tells all ranks `value` of the block's piece, and waits until all have told as much. */
+static __device__ void meet(unsigned *flags, unsigned *const *all_flags, int ranks, int rank,
+                            unsigned value) {
+    __syncthreads();
+    int peer = threadIdx.x;
+    if (peer < ranks) {
+        __threadfence_system();
+        *(volatile unsigned *)&all_flags[peer][blockIdx.x * ranks + rank] = value;
+        while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - value) < 0)
+            ;
+        __threadfence_system();
+    }
+    __syncthreads();
+}
+
+extern "C" __global__ void ar_fused_sgd(const float *__restrict__ gradient, float *parameter,
+                                        float *const *__restrict__ parameters, float *v,
+                                        float *stage, float *const *__restrict__ stages,
+                                        unsigned *flags, unsigned *const *__restrict__ all_flags,
+                                        int n, int ranks, int rank, unsigned epoch, float rate,
+                                        float momentum, float decay) {
+    int shard = ((n + ranks - 1) / ranks + 3) / 4 * 4;
+    int first = blockIdx.x * PIECE, last = min(shard, first + PIECE);
+
+    for (int q = 0; q < ranks; q++) {
+        if (q == rank)
+            continue;
+        for (int i = first + threadIdx.x; i < min(last, n - q * shard); i += BLOCK)
+            stages[q][rank * shard + i] = gradient[q * shard + i];
+    }
+    meet(flags, all_flags, ranks, rank, 2 * epoch - 1);
+
+    for (int i = first + threadIdx.x; i < min(last, n - rank * shard); i += BLOCK) {
+        float sum = 0.0f;
+        for (int q = 0; q < ranks; q++)
+            sum += q == rank ? gradient[rank * shard + i] : stage[q * shard + i];
+        float old = parameter[rank * shard + i];
+        v[i] = momentum * v[i] + sum / ranks + decay * old;
+        float next = old - rate * v[i];
+
+        for (int q = 0; q < ranks; q++)
+            parameters[q][rank * shard + i] = next;
+    }
+    meet(flags, all_flags, ranks, rank, 2 * epoch);
+}
