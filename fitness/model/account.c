@@ -39,7 +39,8 @@ typedef struct account {
     bool is_warm;                /* the same launch was the one before */
     double dram_bytes, l2_bytes; /* of an average block */
     double l2_work;              /* the same for the chip's L2: bytes read in as much time */
-    double dram_share;           /* of what waves ask the L2 for: what comes from DRAM */
+    double dram_share;           /* of the first reads: those that go to DRAM */
+    double first_share;          /* the same of a wave whose blocks go in step */
     double dram_mix;             /* 0: reads or writes alone, 1: as many of both */
     double spill_stored, spill_l2, spill_dram; /* bytes of an average block's spills that are
                                                   stored, that the L2 gets, and DRAM */
@@ -53,8 +54,7 @@ static double get(const account *a, gpu_key key) {
 /* ---- bytes ---- */
 
 /* Bytes of one buffer that the L2 is asked for, where each block reads `each` bytes of it for the
- * first time. What the blocks of a wave share counts once: they ask for it together, and all wait
- * for the one answer. */
+ * first time, and what the blocks of a wave share counts once. */
 static double wave_reads(const account *a, double each, double whole) {
     double once = fmin(whole, each * a->blocks);
     return fmax(once, fmin(whole, each * a->resident) * (a->blocks / a->resident));
@@ -119,13 +119,15 @@ static double again_bytes(const account *a) {
 }
 
 static void count_bytes(account *a) {
-    double misses = missing(a, footprint(a)), kept = 1 - misses, asked = 0, writes = 0;
+    double misses = missing(a, footprint(a)), kept = 1 - misses, first = 0, writes = 0;
+    double asked = 0;
     double once = a->is_warm ? misses : 1; /* of what the launch needs once */
     double reads = once * unwritten_bytes(a) + again_bytes(a) * a->blocks;
     for (size_t i = 0; i <= MODEL_MAX_BUFFERS; i++) {
         double whole = buffer_bytes(a, i);
         reads += buffer_reads(a, a->sums.read_bytes[i], whole, kept, once);
         writes += once * fmin(whole, a->sums.written_bytes[i] * a->blocks);
+        first += a->sums.read_bytes[i] * a->blocks;
         asked += wave_reads(a, a->sums.read_bytes[i], whole);
     }
     a->dram_bytes = (reads + writes) / a->blocks + a->spill_dram;
@@ -136,7 +138,8 @@ static void count_bytes(account *a) {
      * spills' bytes are written */
     double stored = a->sums.store_sectors * sector + a->spill_stored;
     a->l2_work = a->l2_bytes + stored * (get(a, GPU_L2_WRITE) - 1) + a->sums.store_parts * sector;
-    a->dram_share = asked > 0 ? fmin(1, reads / asked) : 0;
+    a->dram_share = first > 0 ? fmin(1, reads / first) : 0;
+    a->first_share = asked > 0 ? fmin(1, reads / asked) : 0;
 }
 
 /* ---- one wave ---- */
@@ -146,10 +149,19 @@ static double smooth(double a, double b, double p) {
     return most > 0 ? most * pow(1 + pow(least / most, p), 1 / p) : 0;
 }
 
+/* Waves that are alike. The blocks of a first wave begin together and go in step: what they share,
+ * they ask for together, and all wait for the one answer from DRAM. Later blocks begin when a slot
+ * gets free, and find what others have asked for in the L2. */
+typedef struct waves {
+    double count, blocks, on_sm; /* blocks of each, and at most of one SM */
+    double chain, wait; /* cycles of the dependence chain; of these, for DRAM over the L2 */
+    double share;       /* of its loads: those that wait for DRAM */
+} waves;
+
 /* Cycles of the dependence chain, with loads from the L2 where DRAM was assumed. */
-static double chain_cycles(const account *a, double chain, double wait) {
+static double chain_cycles(const account *a, const waves *of) {
     double hold = a->sums.store_sectors > 0 ? get(a, GPU_STORE_HOLD) : 0;
-    return chain - wait * (1 - a->dram_share) + get(a, GPU_START_CLK) + hold;
+    return of->chain - of->wait * (1 - of->share) + get(a, GPU_START_CLK) + hold;
 }
 
 /* A DRAM bus that changes between reads and writes idles meanwhile. */
@@ -162,10 +174,10 @@ static double dram_ns(const account *a, double blocks) {
  * last one waits until those of its block, one on each SM, are served. `dram`: for `on_sm` blocks
  * an SM. The more of them, the smaller is one burst; the other blocks' loads are in the DRAM term
  * already. What only stores does not wait: the share is of a load's whole wait for DRAM. */
-static double queue_ns(const account *a, double dram, double on_sm) {
+static double queue_ns(const account *a, const waves *of, double dram) {
     double load = get(a, GPU_LAT_DRAM) - get(a, GPU_LAT_L2);
-    double share = load > 0 ? fmin(1, a->sums.chain_wait * a->dram_share / load) : 0;
-    return get(a, GPU_DRAM_QUEUE) * share * dram / on_sm;
+    double share = load > 0 ? fmin(1, a->sums.chain_wait * of->share / load) : 0;
+    return get(a, GPU_DRAM_QUEUE) * share * dram / of->on_sm;
 }
 
 /* The L2's slices update their sectors side by side, but each its own one after the other. */
@@ -174,9 +186,10 @@ static double atomic_cycles(const account *a, double blocks) {
     return fmax(all, a->shape->hottest * (blocks / a->blocks) * get(a, GPU_ATOMIC_SAME));
 }
 
-/* The terms of `blocks` running at once, at most `on_sm` of them on one SM. */
-static wave wave_of(const account *a, double blocks, double on_sm, double chain) {
+/* The terms of one of the waves. */
+static wave wave_of(const account *a, const waves *of) {
     wave w = {{0}};
+    double blocks = of->blocks, on_sm = of->on_sm;
     for (int i = 0; i < MODEL_TERM_COUNT; i++)
         w.term[i] = a->sums.cycles[i] * on_sm * a->ns_per_cycle;
     w.term[MODEL_ISSUE] /= get(a, GPU_SCHEDULERS) * get(a, GPU_ISSUE);
@@ -187,7 +200,8 @@ static wave wave_of(const account *a, double blocks, double on_sm, double chain)
     w.term[MODEL_LINK] = a->shape->link_ns * blocks / a->blocks;
     w.term[MODEL_ATOMIC] = atomic_cycles(a, blocks) * a->ns_per_cycle;
     w.term[MODEL_DISPATCH] = blocks / get(a, GPU_BLOCKS_CLK) * a->ns_per_cycle;
-    w.term[MODEL_LATENCY] = chain * a->ns_per_cycle + queue_ns(a, w.term[MODEL_DRAM], on_sm);
+    w.term[MODEL_LATENCY] =
+        chain_cycles(a, of) * a->ns_per_cycle + queue_ns(a, of, w.term[MODEL_DRAM]);
     w.term[MODEL_START] = get(a, GPU_START_CLK) * a->ns_per_cycle;
     return w;
 }
@@ -219,12 +233,11 @@ static double wave_ns(const account *a, const wave *w) {
     return smooth(local, far, get(a, GPU_JOIN_POWER));
 }
 
-static void add_waves(const account *a, double count, double blocks, double on_sm, double chain,
-                      model_time *out) {
-    wave w = wave_of(a, blocks, on_sm, chain);
-    out->ns += count * wave_ns(a, &w);
+static void add_waves(const account *a, const waves *of, model_time *out) {
+    wave w = wave_of(a, of);
+    out->ns += of->count * wave_ns(a, &w);
     for (int i = 0; i < MODEL_TERM_COUNT; i++)
-        out->term_ns[i] += count * w.term[i];
+        out->term_ns[i] += of->count * w.term[i];
 }
 
 /* ---- the whole ---- */
@@ -326,11 +339,20 @@ static double floor_of(const account *a) {
 static void add_grid(const account *a, model_time *out) {
     double sms = get(a, GPU_SM_COUNT), per_sm = a->per_sm;
     double full = floor(a->blocks / (sms * per_sm)), rest = a->blocks - full * sms * per_sm;
-    add_waves(a, full, sms * per_sm, per_sm, chain_cycles(a, a->sums.chain, a->sums.chain_wait),
-              out);
+    waves of = {fmin(full, 1), sms * per_sm,       per_sm,
+                a->sums.chain, a->sums.chain_wait, a->first_share};
+    add_waves(a, &of, out);
+    of.count = full - of.count;
+    of.share = a->dram_share;
+    add_waves(a, &of, out);
+    waves last = {1,
+                  rest,
+                  ceil(rest / sms),
+                  a->sums.longest,
+                  a->sums.longest_wait,
+                  full > 0 ? a->dram_share : a->first_share};
     if (rest > 0)
-        add_waves(a, 1, rest, ceil(rest / sms),
-                  chain_cycles(a, a->sums.longest, a->sums.longest_wait), out);
+        add_waves(a, &last, out);
     out->term_ns[MODEL_LAUNCH] = get(a, GPU_LAUNCH_US) * 1e3;
     out->ns += out->term_ns[MODEL_LAUNCH];
 }

@@ -167,8 +167,8 @@ static void test_l2_within_a_wave(void **state) {
     gpu_free(g);
 }
 
-/* Blocks of a wave that read the same lines in step wait for DRAM as long as one of them alone;
- * those of the next wave find the lines in the L2. */
+/* Blocks of the first wave that read the same lines in step wait for DRAM as long as one of them;
+ * those of later waves find the lines in the L2. */
 static void test_one_answer(void **state) {
     (void)state;
     gpu *g = load_small("h200");
