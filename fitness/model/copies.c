@@ -23,7 +23,7 @@
 
 #define NONE UINT32_MAX
 #define SELECTS 8 /* instructions behind a move among which a select is looked for */
-#define MOST 2048 /* registers of moves; with more, all moves are left out */
+#define MOST 2048 /* registers of moves; with more, all moves between registers are left out */
 
 typedef struct line { /* straight-line code */
     uint32_t first, end;
@@ -32,6 +32,7 @@ typedef struct line { /* straight-line code */
 
 typedef struct copy {
     uint32_t pc, depth; /* loops around it */
+    bool renames;       /* both registers keep their first value: one stands for the other */
 } copy;
 
 typedef struct work {
@@ -96,12 +97,6 @@ static bool reads_fixed(const work *w, const model_insn *insn) {
     return insn->use_count == 0 || holds_fixed(w, operands_of(w, insn)[0]);
 }
 
-/* Whether both registers of a move keep their first value, so that one can stand for the other. */
-static bool is_renaming(const work *w, const model_insn *insn) {
-    const uint16_t *operands = operands_of(w, insn);
-    return w->written[operands[0]] == 1 && w->written[operands[1]] == 1;
-}
-
 static void count_writes(work *w) {
     for (uint32_t pc = 0; pc < w->out->count; pc++) {
         const model_insn *insn = &w->out->insns[pc];
@@ -141,6 +136,18 @@ static bool is_selected(const work *w, uint32_t pc) {
     return false;
 }
 
+/* Both registers of a move may keep their first value: then one stands for the other. */
+static void note_copy(work *w, uint32_t pc) {
+    const uint16_t *operands = operands_of(w, &w->out->insns[pc]);
+    uint16_t from = operands[0], to = operands[1];
+    bool renames = w->written[from] == 1 && w->written[to] == 1;
+    number_register(w, from);
+    if (renames && w->number[to] == NONE)
+        w->number[to] = w->number[from];
+    number_register(w, to);
+    w->copies[w->copy_count++] = (copy){.pc = pc, .renames = renames};
+}
+
 /* Notes the moves between registers, and makes instructions of those of literals that stay. */
 static void find_copies(work *w) {
     for (uint32_t pc = 0; pc < w->out->count; pc++) {
@@ -152,10 +159,8 @@ static void find_copies(work *w) {
             uint16_t to = operands[insn->use_count];
             if (!holds_fixed(w, to) && vm_module_register_words(w->module, to) > 0)
                 insn->kind = ROW_PLAIN;
-        } else if (is_register_copy(w, insn) && !is_renaming(w, insn)) {
-            number_register(w, operands[0]);
-            number_register(w, operands[1]);
-            w->copies[w->copy_count++] = (copy){.pc = pc};
+        } else if (is_register_copy(w, insn)) {
+            note_copy(w, pc);
         }
     }
 }
@@ -308,6 +313,8 @@ static void find_depths(const work *w) {
 
 static int compare_copies(const void *a, const void *b) {
     const copy *x = a, *y = b;
+    if (x->renames != y->renames)
+        return x->renames ? -1 : 1;
     if (x->depth != y->depth)
         return x->depth > y->depth ? -1 : 1;
     return x->pc < y->pc ? -1 : x->pc > y->pc;
@@ -329,7 +336,7 @@ static void merge(const work *w) {
         uint32_t a = place_of(w, w->number[operands[0]]), b = place_of(w, w->number[operands[1]]);
         if (a == b)
             continue;
-        if (is_in(apart_from(w, a), b)) {
+        if (!w->copies[c].renames && is_in(apart_from(w, a), b)) {
             insn->kind = ROW_PLAIN;
             continue;
         }

@@ -455,8 +455,9 @@ typedef struct ptx_func {
     ptx_sreg_use *sregs;
     size_t sreg_count;
     uint32_t local_bytes;
-    uint32_t local_align; /* alignment of its local variables; 0: it has none */
-    uint32_t shared_span; /* bytes of an entry's shared memory, with the gaps */
+    uint32_t local_align;   /* alignment of its local variables; 0: it has none */
+    uint32_t shared_span;   /* bytes of an entry's shared memory, with the gaps */
+    uint32_t shared_before; /* of its shared_bytes: the variables of the module and of functions */
     uint32_t first_reg, end_reg;
     const ptx_stretch *cleared; /* bytes that must be zero when a frame is used again
                                    (ptx_first.c) */

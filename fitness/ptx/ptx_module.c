@@ -127,6 +127,7 @@ static bool begin_body(ptx_loader *L, ptx_func *f) {
     L->after_control = false;
     L->source_line = 0;
     L->shared_func = L->shared_module;
+    f->shared_before = (uint32_t)L->shared_module.packed;
     L->local_moved = 0;
     f->defined = true;
     f->pub.name = f->name;
@@ -397,8 +398,8 @@ static bool finish_entries(ptx_loader *L) {
         ptx_func *f = &m->funcs[i];
         if (!f->entry || !f->defined)
             continue;
-        if (f->pub.shared_bytes < L->shared_module.packed)
-            f->pub.shared_bytes = (uint32_t)L->shared_module.packed;
+        /* Functions behind it, which it may call, add theirs. */
+        f->pub.shared_bytes += (uint32_t)L->shared_module.packed - f->shared_before;
         if (f->shared_span < all)
             f->shared_span = all;
         if (f->shared_span > most)

@@ -40,7 +40,7 @@ void vm_apart_end(vm_session *x) {
 
 void vm_apart_forget(vm_session *x) {
     for (size_t i = 0; x->heard && i < (size_t)x->count * x->count; i++)
-        x->heard[i].stamp = 0;
+        x->heard[i].stamp = x->heard[i].seen = 0;
 }
 
 /* The state whose memory has the offset; NULL: no rank of the launch. */
@@ -70,6 +70,14 @@ void vm_apart_hear(vm_warp *w, uint32_t stamp) {
     for (uint32_t r = 0; r < x->count; r++)
         learn(&s->heard[r], &x->ranks[peer].heard[r]);
     learn(&s->heard[peer], &(vm_heard){.begun = true, .stamp = stamp});
+}
+
+void vm_apart_see(vm_warp *w, uint32_t stamp) {
+    const vm_state *s = w->state;
+    if (stamp <= s->races->first_stamp || stamp > VM_RACE_STAMPS)
+        return;
+    vm_heard *of = &s->heard[vm_race_rank(vm_race_owner(s, stamp))];
+    of->seen = stamp > of->seen ? stamp : of->seen;
 }
 
 /* ---- the begin */
@@ -122,8 +130,8 @@ bool vm_apart_writable(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t a
 }
 
 /* A write into the memory of `s` that its rank has not heard of. A strong write may also have been
- * seen itself: then the read came later. */
-static bool is_unheard(const vm_state *s, uint32_t write, uint32_t read) {
+ * seen itself, or a later one of the same rank's. */
+static bool is_unheard(const vm_state *s, uint32_t write) {
     uint32_t stamp = write >> VM_RACE_SHIFT;
     if (stamp <= s->races->first_stamp || stamp > VM_RACE_STAMPS)
         return false;
@@ -131,7 +139,7 @@ static bool is_unheard(const vm_state *s, uint32_t write, uint32_t read) {
     if (writer == s->rank || stamp <= s->heard[writer].stamp)
         return false;
     bool strong = (write & VM_RACE_HOW) >> VM_RACE_HOW_SHIFT >= VM_RACE_BLOCK;
-    return !strong || read >> VM_RACE_SHIFT <= stamp;
+    return !strong || stamp > s->heard[writer].seen;
 }
 
 static void raise_unheard(const vm_state *s, uint64_t word, uint32_t entry) {
@@ -153,13 +161,13 @@ static void raise_unheard(const vm_state *s, uint64_t word, uint32_t entry) {
 
 /* False: a word of the page is unheard of, and the trap is raised. */
 static bool settle_page(const vm_state *s, uint64_t page) {
-    const uint32_t *writes = s->memory->writes, *reads = s->memory->reads;
+    const uint32_t *writes = s->memory->writes;
     uint64_t first = page << VM_PAGE_SHIFT >> 2;
     for (uint64_t word = first; word < first + (1u << VM_PAGE_SHIFT) / 4; word++) {
         const vm_race_word *parts = vm_race_parts(s, word);
         for (unsigned b = 0; b < (parts ? 4u : 1u); b++) {
             uint32_t write = parts ? parts->writes[b] : writes[word];
-            if (is_unheard(s, write, parts ? parts->reads[b] : reads[word])) {
+            if (is_unheard(s, write)) {
                 raise_unheard(s, word, write);
                 return false;
             }

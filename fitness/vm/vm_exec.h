@@ -186,6 +186,7 @@ struct vm_warp {
 /* What a rank knows of another one (vm_apart.c). */
 typedef struct vm_heard {
     uint32_t stamp; /* races: the newest of that rank's that it was told of; 0: none */
+    uint32_t seen;  /* the newest of a strong write of that rank's that it has read itself */
     bool begun;     /* it was told of any */
 } vm_heard;
 
@@ -471,6 +472,8 @@ bool vm_rank_name(const vm_warp *w, uint32_t stamp, char *text, size_t bytes);
 /* The warp reads a flag of that stamp by an access of scope .sys; a flag of a peer that releases
  * what came before it is a message. */
 void vm_apart_hear(vm_warp *w, uint32_t stamp);
+/* The same of any strong write: it tells of itself. */
+void vm_apart_see(vm_warp *w, uint32_t stamp);
 /* Whether the lane may read what a peer may have from before its launch; false after a trap. */
 bool vm_apart_readable(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address,
                        vm_buffer_kind kind, unsigned bytes);

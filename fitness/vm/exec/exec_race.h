@@ -178,6 +178,8 @@ static inline race_cells cells_of(vm_warp *w, const vm_access *x, race_planes p,
  * of its own warp. */
 static inline void take_message(vm_warp *w, const ptx_insn *ip, uint32_t e, unsigned lane) {
     vm_race_how how = how_of(e);
+    if (w->state->heard && ip->of_system && how >= VM_RACE_BLOCK)
+        vm_apart_see(w, e >> VM_RACE_SHIFT);
     if (how != VM_RACE_ALL_TOLD && how != VM_RACE_ALL_TOLD_BLOCK && how != VM_RACE_BLOCK_TOLD)
         return;
     if (how != VM_RACE_ALL_TOLD && !of_same_block(w, e))

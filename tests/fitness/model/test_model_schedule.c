@@ -305,6 +305,10 @@ static const move_row MOVES[] = {
      "mov.f32 %f5, %f2;\nmov.f32 %f2, %f6;\nmov.f32 %f6, %f5;\n" SUM_OF("%f2") AGAIN, "yyy"},
     {"of one value to two registers, of which one changes",
      "mov.f32 %f5, %f2;\nadd.f32 %f5, %f5, %f1;\n" SUM_OF("%f2") SUM_OF("%f5") AGAIN, "y"},
+    {"of a value by another name to a register that changes",
+     NEXT "mov.f32 %f5, %f3;\nmov.f32 %f2, %f5;\nadd.f32 %f2, %f2, %f1;\n" SUM_OF("%f2")
+         SUM_OF("%f3") AGAIN,
+     "ny"},
     {"of one value to two registers that stay",
      NEXT "mov.f32 %f5, %f3;\nmov.f32 %f6, %f3;\n" SUM_OF("%f5") SUM_OF("%f6") AGAIN, "nn"},
 };

@@ -215,6 +215,24 @@ static void test_counted_shared(void **state) {
     vm_module_free(m);
 }
 
+/* A function's variables count for a kernel above it, too, which may call it. */
+static void test_counted_behind(void **state) {
+    (void)state;
+    static const char text[] = HEAD ".func f();\n"
+                                    ".visible .entry a()\n{\n.shared .align 16 .b8 s[20000];\n"
+                                    "call f;\nret;\n}\n"
+                                    ".func f()\n{\n.shared .align 16 .b8 t[16000];\nret;\n}\n"
+                                    ".visible .entry b()\n{\n.shared .align 16 .b8 s[4000];\n"
+                                    "call f;\nret;\n}\n";
+    ev_error err = {0};
+    vm_module *m = NULL;
+    if (vm_module_load(text, strlen(text), "t.ptx", &m, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(vm_module_find(m, "a")->shared_bytes, 36000);
+    assert_int_equal(vm_module_find(m, "b")->shared_bytes, 20000);
+    vm_module_free(m);
+}
+
 /* A function's shared variable lies apart from those of all kernels that may call the function,
  * also of one far above it. */
 static const char apart[] =
@@ -249,6 +267,7 @@ int main(void) {
         cmocka_unit_test(test_textures),
         cmocka_unit_test(test_reserved_shared),
         cmocka_unit_test(test_counted_shared),
+        cmocka_unit_test(test_counted_behind),
         cmocka_unit_test(test_shared_of_a_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
