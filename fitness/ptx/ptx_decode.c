@@ -550,8 +550,8 @@ void ptx_make_form(ptx_match *match) {
 
 static bool is_own_parameter(const ptx_loader *L, const ptx_operand *o) {
     const ptx_signature *sig = &L->func->sig;
-    return o->kind == PTX_O_SYMBOL && !L->func->entry && o->var >= sig->params &&
-           o->var < sig->params + sig->param_count;
+    return o->kind == PTX_O_SYMBOL && !L->func->entry && sig->param_count > 0 &&
+           o->var >= sig->params && o->var < sig->params + sig->param_count;
 }
 
 /* A parameter whose address is taken is copied to local memory by the call (PTX ISA, mov). */
