@@ -404,12 +404,12 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
 }
 
 vm_checks fit_checks(const fitness *f) {
-    unsigned checks = f->is_unfenced ? VM_CHECK_BUT_FENCES : VM_CHECK_ALL;
+    vm_checks checks = f->is_unfenced ? VM_CHECK_BUT_FENCES : VM_CHECK_ALL;
     if (f->t->ranks != NULL && !f->t->begins_together)
         checks |= VM_CHECK_BEGIN;
     if (f->t->ranks != NULL && !f->t->ends_together)
         checks |= VM_CHECK_END;
-    return (vm_checks)checks;
+    return checks;
 }
 
 /* The options of a plain run. The search's small cases are timed, too, if times are modelled: the

@@ -203,7 +203,7 @@ typedef struct vm_observer {
     void (*block_end)(void *context, uint32_t block);
 } vm_observer;
 
-typedef enum vm_checks {
+enum {
     VM_CHECK_NONE = 0, /* bounds, alignment, fuel and deadlock are always on */
     /* Uninitialised reads, writes outside outputs. The check is at the load, except of local
      * memory, whose undefined bits travel with values and trap where they decide a branch, an
@@ -220,7 +220,8 @@ typedef enum vm_checks {
                            no message of scope .sys from it yet */
     VM_CHECK_END = 16,  /* a write into a peer's memory that no message of scope .sys told the peer
                            of before it ended */
-} vm_checks;
+};
+typedef unsigned vm_checks; /* bits VM_CHECK_* */
 
 /* What approximate instructions (.approx, .full) give; ptx_approx.def has their bounds. */
 typedef enum vm_approx {
