@@ -56,7 +56,7 @@ static const char wave_json[] =
     "  {\"name\": \"least\", \"split\": \"adversarial\", \"use\": \"check\", \"shape\": {\"n\": "
     "65}}]}\n";
 
-static double cold_ns; /* what the first search reached */
+static double cold_found; /* what the first search reached */
 static char cold_genome[65];
 
 static int setup(void **state) {
@@ -71,13 +71,19 @@ static const json_t *first_row(const json_t *json) {
     return json_array_get(json_object_get(json, "rows"), 0);
 }
 
+/* How much faster than the start the search found it, at the cases that it saw. */
+static double found(const json_t *json) {
+    const json_t *fronts = json_object_get(first_row(json), "fronts");
+    return ev_json_number(json_object_get(fronts, "exact"), "speedup", 0);
+}
+
 static void a_cold_search_finds_something(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("tune", cli_path("wave.json"), "--evaluations", "160", "--seed",
                                     "3", "--records", cli_path("cold.sqlite"), "--out",
                                     cli_path("cold.tar"), "--json"),
                             0);
-    cold_ns = ev_json_number(first_row(json), "best_ns", 0);
+    cold_found = found(json);
     (void)snprintf(cold_genome, sizeof cold_genome, "%s",
                    ev_json_text(first_row(json), "genome_sha256", ""));
     assert_true(ev_json_number(first_row(json), "speedup", 0) > 1.1);
@@ -118,7 +124,7 @@ static void the_first_child_is_the_earlier_winner(void **state) {
                                     cli_path("warm.sqlite"), "--json"),
                             0);
     assert_true(ev_json_integer(json, "recalled", 0) >= 2); /* the start is known, too */
-    assert_true(ev_json_number(first_row(json), "best_ns", 0) <= cold_ns * 1.02);
+    assert_true(found(json) >= 0.98 * cold_found);
     json_decref(json);
     child second = child_of("warm.sqlite", 1);
     assert_string_equal(second.genome, cold_genome);
