@@ -4,7 +4,7 @@
  * work at once. Peers on another node are reached through the network. What peers load from a rank,
  * and store to it, crosses its links as well: model_links_join adds it when all have run. */
 #include "fitness/model/links.h"
-#include "fitness/model/cache.h"
+#include "fitness/model/access/cache.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The lines that a block touches and its share of the L1, against lists that are searched from end
  * to end: the same sectors are missing, and the same are touched for the first time. */
 #include "base/pcg.h"
-#include "fitness/model/cache.h"
+#include "fitness/model/access/cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

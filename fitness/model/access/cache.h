@@ -2,8 +2,8 @@
  * of the L1: sectored, with few sets of many ways. Below: counts of atomics by sector. A line has
  * 128 bytes and four sectors; line and sector numbers are address / 128 and address / 32. Sets of
  * sectors are masks of four bits. */
-#ifndef FITNESS_MODEL_CACHE_H
-#define FITNESS_MODEL_CACHE_H
+#ifndef FITNESS_MODEL_ACCESS_CACHE_H
+#define FITNESS_MODEL_ACCESS_CACHE_H
 
 #include "base/status.h"
 

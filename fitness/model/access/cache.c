@@ -14,7 +14,7 @@
  *
  * `model_hot` counts atomic updates a sector in a table of fixed size. A table that is half full
  * ignores further sectors. */
-#include "fitness/model/cache.h"
+#include "fitness/model/access/cache.h"
 
 #include <assert.h>
 #include <stdlib.h>
