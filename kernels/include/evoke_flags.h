@@ -13,4 +13,19 @@ static __device__ __forceinline__ unsigned flag_read(const unsigned *flag) {
     return value;
 }
 
+/* Tells all ranks `value` of the block's piece, and waits until all have told as much. */
+static __device__ __forceinline__ void meet(unsigned *flags, unsigned *const *all_flags, int ranks,
+                                            int rank, unsigned value) {
+    __syncthreads();
+    int peer = threadIdx.x;
+    if (peer < ranks) {
+        __threadfence_system();
+        *(volatile unsigned *)&all_flags[peer][blockIdx.x * ranks + rank] = value;
+        while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - value) < 0)
+            ;
+        __threadfence_system();
+    }
+    __syncthreads();
+}
+
 #endif

@@ -7,7 +7,7 @@
  * the wait. Flags are stored with release semantics and polled with acquire semantics: no step has
  * a fence of its own. A rank begins with the peer behind it, so that not all send to one. */
 #include "evoke_cuda.h"
-#include "evoke_flags.h"
+#include "evoke_shards.h"
 
 #ifndef BLOCK
 #define BLOCK 256
@@ -35,84 +35,12 @@ struct launch {
     unsigned epoch;
 };
 
-/* All that the block has stored of the piece is there before the flags are. */
-static __device__ __forceinline__ void tell_all(const launch &l, int piece, unsigned value) {
-    __syncthreads();
-    if ((int)threadIdx.x < l.ranks)
-        flag_set(l.all_flags[threadIdx.x] + piece * l.ranks + l.rank, value);
-}
-
-static __device__ __forceinline__ void wait_all(const launch &l, int piece, unsigned value) {
-    if ((int)threadIdx.x < l.ranks) {
-        while ((int)(flag_read(l.flags + piece * l.ranks + threadIdx.x) - value) < 0)
-            ;
-    }
-}
-
-/* Elements at .. at + 3 below `end`, the others as zeros. */
-template <bool CONSTANT>
-static __device__ __forceinline__ float4 load4(const float *p, int at, int end) {
-    float4 t = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (at + 4 <= end) {
-        t = CONSTANT ? __ldg((const float4 *)(p + at)) : *(const float4 *)(p + at);
-    } else if (at < end) {
-        t.x = p[at];
-        t.y = at + 1 < end ? p[at + 1] : 0.0f;
-        t.z = at + 2 < end ? p[at + 2] : 0.0f;
-    }
-    return t;
-}
-
-static __device__ __forceinline__ void store4(float *p, int at, int end, const float4 &t) {
-    if (at + 4 <= end) {
-        *(float4 *)(p + at) = t;
-    } else if (at < end) {
-        p[at] = t.x;
-        if (at + 1 < end)
-            p[at + 1] = t.y;
-        if (at + 2 < end)
-            p[at + 2] = t.z;
-    }
-}
-
 static __device__ __forceinline__ float adam_step(const adam &a, float g, float p, float &m,
                                                   float &v) {
     m = a.beta1 * m + (1.0f - a.beta1) * g;
     v = a.beta2 * v + (1.0f - a.beta2) * g * g;
     float step = (m / a.correction1) / (sqrtf(v / a.correction2) + a.epsilon);
     return p - a.rate * (step + a.decay * p);
-}
-
-static __device__ __forceinline__ void add(float4 &sum, const float4 &t) {
-    sum.x += t.x;
-    sum.y += t.y;
-    sum.z += t.z;
-    sum.w += t.w;
-}
-
-/* The rank's gradients of a piece, to the owners of the shards. RANKS is the number of ranks where
- * it is known when compiling, else 0. */
-template <int RANKS> static __device__ __forceinline__ void send(const launch &l, int piece) {
-    constexpr int UNROLL = RANKS ? RANKS : 1;
-    const int count = RANKS ? RANKS : l.ranks;
-#pragma unroll
-    for (int s = 0; s < STEPS; s++) {
-        const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
-        float4 g[RANKS ? RANKS : 1];
-#pragma unroll UNROLL
-        for (int i = 1; i < count; i++) {
-            int q = l.rank + i < count ? l.rank + i : l.rank + i - count;
-            g[RANKS ? i : 0] =
-                load4<true>(l.gradient + q * l.shard, at, min(l.shard, l.n - q * l.shard));
-            if (RANKS == 0)
-                store4(l.stages[q] + l.rank * l.shard, at, min(l.shard, l.n - q * l.shard), g[0]);
-        }
-#pragma unroll
-        for (int i = 1; i < RANKS; i++) {
-            int q = l.rank + i < RANKS ? l.rank + i : l.rank + i - RANKS;
-            store4(l.stages[q] + l.rank * l.shard, at, min(l.shard, l.n - q * l.shard), g[i]);
-        }
-    }
 }
 
 /* One step of Adam on the rank's own piece, to all ranks. */
@@ -156,7 +84,7 @@ static __device__ __forceinline__ void update(const launch &l, const adam &a, in
 template <int RANKS> static __device__ __forceinline__ void run(const launch &l, const adam &a) {
 #pragma unroll 1
     for (int piece = blockIdx.x; piece < l.pieces; piece += gridDim.x) {
-        send<RANKS>(l, piece);
+        send<RANKS, STEPS, BLOCK, STEPS>(l, piece);
         tell_all(l, piece, 2 * l.epoch - 1);
     }
 #pragma unroll 1

@@ -11,26 +11,12 @@
  * parameters of all owners, who by then have read their stages: so the stage needs no second half.
  */
 #include "evoke_cuda.h"
+#include "evoke_flags.h"
 
 #ifndef BLOCK
 #define BLOCK 256
 #endif
 #define PIECE 1024
-
-/* Tells all ranks `value` of the block's piece, and waits until all have told as much. */
-static __device__ void meet(unsigned *flags, unsigned *const *all_flags, int ranks, int rank,
-                            unsigned value) {
-    __syncthreads();
-    int peer = threadIdx.x;
-    if (peer < ranks) {
-        __threadfence_system();
-        *(volatile unsigned *)&all_flags[peer][blockIdx.x * ranks + rank] = value;
-        while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - value) < 0)
-            ;
-        __threadfence_system();
-    }
-    __syncthreads();
-}
 
 extern "C" __global__ void ar_fused_adam(const float *__restrict__ gradient, float *parameter,
                                          float *const *__restrict__ parameters, float *m, float *v,

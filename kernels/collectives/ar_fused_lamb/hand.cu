@@ -13,7 +13,7 @@
  * release semantics and polled with acquire semantics. A rank begins with the peer behind it, so
  * that not all send to one. */
 #include "evoke_cuda.h"
-#include "evoke_flags.h"
+#include "evoke_shards.h"
 
 #ifndef BLOCK
 #define BLOCK 256
@@ -59,46 +59,6 @@ struct launch {
     unsigned epoch;
 };
 
-/* All that the block has stored of the piece is there before the flags are. */
-static __device__ __forceinline__ void tell_all(const launch &l, int piece, unsigned value) {
-    __syncthreads();
-    if ((int)threadIdx.x < l.ranks)
-        flag_set(l.all_flags[threadIdx.x] + piece * l.ranks + l.rank, value);
-}
-
-static __device__ __forceinline__ void wait_all(const launch &l, int piece, unsigned value) {
-    if ((int)threadIdx.x < l.ranks) {
-        while ((int)(flag_read(l.flags + piece * l.ranks + threadIdx.x) - value) < 0)
-            ;
-    }
-}
-
-/* Elements at .. at + 3 below `end`, the others as zeros. */
-template <bool CONSTANT>
-static __device__ __forceinline__ float4 load4(const float *p, int at, int end) {
-    float4 t = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (at + 4 <= end) {
-        t = CONSTANT ? __ldg((const float4 *)(p + at)) : *(const float4 *)(p + at);
-    } else if (at < end) {
-        t.x = p[at];
-        t.y = at + 1 < end ? p[at + 1] : 0.0f;
-        t.z = at + 2 < end ? p[at + 2] : 0.0f;
-    }
-    return t;
-}
-
-static __device__ __forceinline__ void store4(float *p, int at, int end, const float4 &t) {
-    if (at + 4 <= end) {
-        *(float4 *)(p + at) = t;
-    } else if (at < end) {
-        p[at] = t.x;
-        if (at + 1 < end)
-            p[at + 1] = t.y;
-        if (at + 2 < end)
-            p[at + 2] = t.z;
-    }
-}
-
 /* The update before the trust ratio. */
 static __device__ __forceinline__ float update_of(const lamb &a, float p, float m, float v) {
     return m * a.unbias1 / (sqrtf(v * a.unbias2) + a.epsilon) + a.decay * p;
@@ -141,38 +101,6 @@ static __device__ __forceinline__ squares block_sum(squares s) {
         s.add(all[w]);
     __syncthreads();
     return s;
-}
-
-static __device__ __forceinline__ void add(float4 &sum, const float4 &t) {
-    sum.x += t.x;
-    sum.y += t.y;
-    sum.z += t.z;
-    sum.w += t.w;
-}
-
-/* The rank's gradients of a piece, to the owners of the shards. RANKS is the number of ranks where
- * it is known when compiling, else 0. */
-template <int RANKS> static __device__ __forceinline__ void send(const launch &l, int piece) {
-    constexpr int UNROLL = RANKS ? RANKS : 1;
-    const int count = RANKS ? RANKS : l.ranks;
-#pragma unroll
-    for (int s = 0; s < STEPS; s++) {
-        const int at = piece * PIECE + (s * BLOCK + (int)threadIdx.x) * 4;
-        float4 g[RANKS ? RANKS : 1];
-#pragma unroll UNROLL
-        for (int i = 1; i < count; i++) {
-            int q = l.rank + i < count ? l.rank + i : l.rank + i - count;
-            g[RANKS ? i : 0] =
-                load4<true>(l.gradient + q * l.shard, at, min(l.shard, l.n - q * l.shard));
-            if (RANKS == 0)
-                store4(l.stages[q] + l.rank * l.shard, at, min(l.shard, l.n - q * l.shard), g[0]);
-        }
-#pragma unroll
-        for (int i = 1; i < RANKS; i++) {
-            int q = l.rank + i < RANKS ? l.rank + i : l.rank + i - RANKS;
-            store4(l.stages[q] + l.rank * l.shard, at, min(l.shard, l.n - q * l.shard), g[i]);
-        }
-    }
 }
 
 /* Moments of the rank's own piece. Keeps parameters and updates, and leaves their squares. */
@@ -297,7 +225,7 @@ template <int RANKS> static __device__ __forceinline__ void run(const launch &l,
     int last = blockIdx.x;
 #pragma unroll 1
     for (int piece = blockIdx.x; piece < l.pieces; piece += gridDim.x) {
-        send<RANKS>(l, piece);
+        send<RANKS, STEPS, BLOCK, STEPS>(l, piece);
         tell_all(l, piece, 2 * l.epoch - 1);
     }
 #pragma unroll 1

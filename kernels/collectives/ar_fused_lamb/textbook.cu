@@ -25,26 +25,12 @@
  * have read their stages and norms: so neither needs a second half.
  */
 #include "evoke_cuda.h"
+#include "evoke_flags.h"
 
 #ifndef BLOCK
 #define BLOCK 256
 #endif
 #define PIECE 1024
-
-/* Tells all ranks `value` of the block's piece, and waits until all have told as much. */
-static __device__ void meet(unsigned *flags, unsigned *const *all_flags, int ranks, int rank,
-                            unsigned value) {
-    __syncthreads();
-    int peer = threadIdx.x;
-    if (peer < ranks) {
-        __threadfence_system();
-        *(volatile unsigned *)&all_flags[peer][blockIdx.x * ranks + rank] = value;
-        while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - value) < 0)
-            ;
-        __threadfence_system();
-    }
-    __syncthreads();
-}
 
 /* The sum over all threads, to thread 0. */
 static __device__ double sum_up(double x) {
