@@ -15,20 +15,15 @@
  * instructions. So is a move of a literal or a parameter into a register that something else
  * writes, too. A move that a move under a predicate follows is one instruction with it, a select.
  */
+#include "fitness/model/alive.h"
 #include "fitness/model/insns.h"
 #include "fitness/model/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
 #define SELECTS 8 /* instructions behind a move among which a select is looked for */
 #define MOST 2048 /* registers of moves; with more, all moves between registers are left out */
-
-typedef struct line { /* straight-line code */
-    uint32_t first, end;
-    uint32_t next[2]; /* lines; NONE: none */
-} line;
 
 typedef struct copy {
     uint32_t pc, depth; /* loops around it */
@@ -38,31 +33,19 @@ typedef struct copy {
 typedef struct work {
     const vm_module *module;
     model_insns *out;
-    uint32_t *number;  /* by register: among those of moves; NONE: it is in no move */
+    uint16_t *number;  /* by register: among those of moves; ALIVE_NONE: it is in no move */
     uint32_t *written; /* by register: how many instructions write it */
     uint32_t *fixed;   /* by register: how many of them write a literal or a parameter */
-    uint32_t *line_of; /* by pc */
-    line *lines;
     copy *copies;
-    uint64_t *sets;  /* by line: alive at its begin, then written before it is read */
+    model_alive alive;
     uint64_t *apart; /* by number: those that interfere with it */
     uint64_t *live;
     uint32_t *place; /* by number: the number that stands for its place */
-    uint32_t line_count, copy_count, numbers, words;
+    uint32_t copy_count, numbers;
 } work;
 
 static const uint16_t *operands_of(const work *w, const model_insn *insn) {
     return w->out->operands + insn->operands;
-}
-
-static bool is_in(const uint64_t *set, uint32_t i) {
-    return set[i / 64] >> (i % 64) & 1;
-}
-static void put_in(uint64_t *set, uint32_t i) {
-    set[i / 64] |= UINT64_C(1) << (i % 64);
-}
-static void take_out(uint64_t *set, uint32_t i) {
-    set[i / 64] &= ~(UINT64_C(1) << (i % 64));
 }
 
 /* ---- the moves ---- */
@@ -114,8 +97,8 @@ static void count_writes(work *w) {
 }
 
 static void number_register(work *w, uint16_t reg) {
-    if (w->number[reg] == NONE)
-        w->number[reg] = w->numbers++;
+    if (w->number[reg] == ALIVE_NONE)
+        w->number[reg] = (uint16_t)w->numbers++;
 }
 
 /* Whether the next that names its result is a move to it under a predicate. */
@@ -142,7 +125,7 @@ static void note_copy(work *w, uint32_t pc) {
     uint16_t from = operands[0], to = operands[1];
     bool renames = w->written[from] == 1 && w->written[to] == 1;
     number_register(w, from);
-    if (renames && w->number[to] == NONE)
+    if (renames && w->number[to] == ALIVE_NONE)
         w->number[to] = w->number[from];
     number_register(w, to);
     w->copies[w->copy_count++] = (copy){.pc = pc, .renames = renames};
@@ -165,136 +148,48 @@ static void find_copies(work *w) {
     }
 }
 
-/* ---- lines and what is alive ---- */
-
-/* False: some branch may lead anywhere. */
-static bool cut_lines(work *w) {
-    uint32_t count = w->out->count, *begins = w->line_of;
-    begins[0] = 1;
-    for (uint32_t pc = 0; pc < count; pc++) {
-        const model_insn *insn = &w->out->insns[pc];
-        bool is_call = (insn->traits & MODEL_CALLS) != 0;
-        if ((insn->traits & MODEL_JUMPS_ANYWHERE) != 0)
-            return false;
-        if (insn->target < count)
-            begins[insn->target] = 1;
-        if ((insn->is_branch || insn->is_exit) && !is_call)
-            begins[pc + 1] = 1;
-    }
-    for (uint32_t pc = 0; pc < count; pc++) {
-        if (begins[pc])
-            w->lines[w->line_count++].first = pc;
-        begins[pc] = w->line_count - 1;
-        w->lines[w->line_count - 1].end = pc + 1;
-    }
-    for (uint32_t i = 0; i < w->line_count; i++) {
-        line *l = &w->lines[i];
-        const model_insn *last = &w->out->insns[l->end - 1];
-        bool leaves = (last->is_branch || last->is_exit) && (last->traits & MODEL_CALLS) == 0;
-        bool falls = (!leaves || last->is_conditional) && l->end < count;
-        bool jumps = leaves && last->is_branch && last->target < count;
-        l->next[0] = falls ? i + 1 : NONE;
-        l->next[1] = jumps ? w->line_of[last->target] : NONE;
-    }
-    return true;
-}
-
-static uint64_t *alive_at(const work *w, uint32_t l) {
-    return w->sets + (size_t)2 * l * w->words;
-}
-
-static void find_live_out(const work *w, uint32_t l, uint64_t *live) {
-    memset(live, 0, w->words * sizeof *live);
-    for (int k = 0; k < 2; k++) {
-        uint32_t next = w->lines[l].next[k];
-        for (uint32_t i = 0; next != NONE && i < w->words; i++)
-            live[i] |= alive_at(w, next)[i];
-    }
-}
-
-/* What is alive before an instruction. `ends`: what is written before it is read; or NULL. */
-static void step_back(const work *w, const model_insn *insn, uint64_t *live, uint64_t *ends) {
-    const uint16_t *uses = operands_of(w, insn), *defs = uses + insn->use_count;
-    for (unsigned d = 0; d < insn->def_count && !insn->is_conditional; d++) {
-        uint32_t n = w->number[defs[d]];
-        if (n == NONE)
-            continue;
-        take_out(live, n);
-        if (ends != NULL)
-            put_in(ends, n);
-    }
-    for (unsigned u = 0; u < insn->use_count; u++) {
-        uint32_t n = w->number[uses[u]];
-        if (n == NONE)
-            continue;
-        put_in(live, n);
-        if (ends != NULL)
-            take_out(ends, n);
-    }
-}
-
-/* Backward data flow (Aho, Lam, Sethi and Ullman, "Compilers", 2nd edition, 9.2.5). */
-static void find_alive(const work *w) {
-    for (uint32_t l = 0; l < w->line_count; l++) {
-        uint64_t *live = alive_at(w, l);
-        for (uint32_t pc = w->lines[l].end; pc-- > w->lines[l].first;)
-            step_back(w, &w->out->insns[pc], live, live + w->words);
-    }
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t l = w->line_count; l-- > 0;) {
-            find_live_out(w, l, w->live);
-            uint64_t *known = alive_at(w, l), *ends = known + w->words;
-            for (uint32_t i = 0; i < w->words; i++) {
-                uint64_t more = w->live[i] & ~ends[i] & ~known[i];
-                known[i] |= more;
-                changed |= more != 0;
-            }
-        }
-    }
-}
-
 /* ---- interference ---- */
 
 static uint64_t *apart_from(const work *w, uint32_t n) {
-    return w->apart + (size_t)n * w->words;
+    return w->apart + (size_t)n * w->alive.set_words;
 }
 
 /* What is alive behind a write, and the other results beside it, keep another place. A move does
  * not part its two registers. */
-static void note_writes(const work *w, const model_insn *insn, const uint64_t *live) {
-    const uint16_t *uses = operands_of(w, insn), *defs = uses + insn->use_count;
+static void note_writes(const work *w, uint32_t pc) {
+    const alive_insn *insn = &w->alive.insns[pc];
+    const uint16_t *uses = w->alive.operands + insn->operands, *defs = uses + insn->use_count;
     for (unsigned d = 0; d < insn->def_count; d++) {
-        uint32_t n = w->number[defs[d]];
-        if (n == NONE)
+        uint16_t n = defs[d];
+        if (n == ALIVE_NONE)
             continue;
         uint64_t *row = apart_from(w, n);
-        uint32_t from = is_register_copy(w, insn) ? w->number[uses[0]] : NONE;
-        bool parts = from == NONE || is_in(row, from);
-        for (uint32_t i = 0; i < w->words; i++)
-            row[i] |= live[i];
+        uint16_t from = is_register_copy(w, &w->out->insns[pc]) ? uses[0] : ALIVE_NONE;
+        bool parts = from == ALIVE_NONE || set_has(row, from);
+        set_union(row, w->live, w->alive.set_words);
         if (!parts)
-            take_out(row, from);
+            set_remove(row, from);
         for (unsigned k = 0; k < insn->def_count; k++) {
-            if (w->number[defs[k]] != NONE)
-                put_in(row, w->number[defs[k]]);
+            if (defs[k] != ALIVE_NONE)
+                set_add(row, defs[k]);
         }
-        take_out(row, n);
+        set_remove(row, n);
     }
 }
 
 static void find_interference(const work *w) {
-    for (uint32_t l = 0; l < w->line_count; l++) {
-        find_live_out(w, l, w->live);
-        for (uint32_t pc = w->lines[l].end; pc-- > w->lines[l].first;) {
-            note_writes(w, &w->out->insns[pc], w->live);
-            step_back(w, &w->out->insns[pc], w->live, NULL);
+    const model_alive *a = &w->alive;
+    for (uint32_t b = 0; b < a->block_count; b++) {
+        model_alive_out(a, b, w->live);
+        for (uint32_t pc = a->blocks[b].end; pc-- > a->blocks[b].first;) {
+            note_writes(w, pc);
+            model_alive_step(a, &a->insns[pc], w->live, NULL);
         }
     }
     for (uint32_t n = 0; n < w->numbers; n++) {
         for (uint32_t i = 0; i < w->numbers; i++) {
-            if (is_in(apart_from(w, n), i))
-                put_in(apart_from(w, i), n);
+            if (set_has(apart_from(w, n), i))
+                set_add(apart_from(w, i), n);
         }
     }
 }
@@ -336,15 +231,15 @@ static void merge(const work *w) {
         uint32_t a = place_of(w, w->number[operands[0]]), b = place_of(w, w->number[operands[1]]);
         if (a == b)
             continue;
-        if (!w->copies[c].renames && is_in(apart_from(w, a), b)) {
+        if (!w->copies[c].renames && set_has(apart_from(w, a), b)) {
             insn->kind = ROW_PLAIN;
             continue;
         }
         for (uint32_t n = 0; n < w->numbers; n++) {
-            if (!is_in(apart_from(w, b), n))
+            if (!set_has(apart_from(w, b), n))
                 continue;
-            put_in(apart_from(w, a), n);
-            put_in(apart_from(w, n), a);
+            set_add(apart_from(w, a), n);
+            set_add(apart_from(w, n), a);
         }
         w->place[b] = a;
     }
@@ -353,23 +248,22 @@ static void merge(const work *w) {
 /* ---- the whole ---- */
 
 static bool keep_copies(work *w) {
-    if (w->copy_count == 0 || w->numbers > MOST || !cut_lines(w))
+    if (w->copy_count == 0 || w->numbers > MOST)
         return true;
-    w->words = (w->numbers + 63) / 64;
-    size_t set = w->words * sizeof(uint64_t);
-    w->sets = calloc((size_t)2 * w->line_count, set);
+    bool made =
+        model_alive_make(&w->alive, w->out, 0, w->out->count, w->number, w->number, w->numbers);
+    size_t set = w->alive.set_words * sizeof(uint64_t);
     w->apart = calloc(w->numbers, set);
     w->live = calloc(1, set);
     w->place = calloc(w->numbers, sizeof *w->place);
-    bool made = w->sets != NULL && w->apart != NULL && w->live != NULL && w->place != NULL;
+    made = made && w->apart != NULL && w->live != NULL && w->place != NULL;
     if (made) {
-        find_alive(w);
         find_interference(w);
         find_depths(w);
         qsort(w->copies, w->copy_count, sizeof *w->copies, compare_copies);
         merge(w);
     }
-    free(w->sets);
+    model_alive_free(&w->alive);
     free(w->apart);
     free(w->live);
     free(w->place);
@@ -383,11 +277,8 @@ bool model_copies_keep(const vm_module *module, model_insns *insns) {
               .number = malloc(registers * sizeof *w.number),
               .written = calloc(registers, sizeof *w.written),
               .fixed = calloc(registers, sizeof *w.fixed),
-              .line_of = calloc(count, sizeof *w.line_of),
-              .lines = calloc(count, sizeof *w.lines),
               .copies = calloc(count, sizeof *w.copies)};
-    bool made = w.number != NULL && w.written != NULL && w.fixed != NULL && w.line_of != NULL &&
-                w.lines != NULL && w.copies != NULL;
+    bool made = w.number != NULL && w.written != NULL && w.fixed != NULL && w.copies != NULL;
     if (made) {
         memset(w.number, 0xff, registers * sizeof *w.number);
         count_writes(&w);
@@ -397,8 +288,6 @@ bool model_copies_keep(const vm_module *module, model_insns *insns) {
     free(w.number);
     free(w.written);
     free(w.fixed);
-    free(w.line_of);
-    free(w.lines);
     free(w.copies);
     return made;
 }

@@ -5,8 +5,8 @@
 #define FITNESS_MODEL_MODEL_STATE_H
 
 #include "fitness/model/access/cache.h"
+#include "fitness/model/access/links.h"
 #include "fitness/model/account.h"
-#include "fitness/model/links.h"
 #include "fitness/model/plans.h"
 #include "fitness/model/repeat.h"
 

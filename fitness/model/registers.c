@@ -1,10 +1,8 @@
 /* Registers: the number that a thread needs, from the liveness of the PTX's virtual registers.
  *
- * Liveness is backward data flow over bit sets, one bit a virtual register (Aho, Lam, Sethi and
- * Ullman, "Compilers", 2nd edition, 9.2.5). `flow_cut` cuts the text into blocks at branches and
- * targets. `flow_sum_up` computes the uses and definitions of each block. `flow_solve` iterates
- * until no live-in set grows. `block_peak` then walks each block backward, in the order of the
- * schedule (schedule.c), and takes the largest weight in 32-bit words.
+ * alive.c computes what is alive at the ends of each block. `block_peak` then walks each block
+ * backward, in the order of the schedule (schedule.c), and takes the largest weight in 32-bit
+ * words.
  *
  * That is done for two orders: one that hides latencies, for the registers that the assembler
  * wants, and one that saves registers (pressure.c), for those that it can do with. `settle` chooses
@@ -15,11 +13,12 @@
  * on an H200 the first takes twice as long. These rules are read off ptxas 13.0's counts for the
  * candidates of tests/fitness/model/candidates.
  *
- * An instruction under a predicate does not end the life of its result, because the old value may
- * live on. A value that values.c folds into another one has no weight of its own: its number is
- * replaced by that of its home. The sum adds the registers that the assembler reserves, and a
+ * A value that values.c folds into another one has no weight of its own: its number is replaced by
+ * that of its home. The sum adds the registers that the assembler reserves, and a
  * lower bound for functions with calls. */
 #include "fitness/model/registers.h"
+
+#include "fitness/model/alive.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -52,172 +51,28 @@
 #define REGISTERS_FOUND 8u
 #define REGISTERS_LOAD 200u /* cycles, in round figures: which GPU is not known here */
 
-typedef struct flow_insn {
-    uint32_t operands; /* uses, then defs */
-    uint8_t use_count, def_count;
-    uint8_t own;   /* registers that its sequence of machine instructions needs while it runs */
-    bool ends;     /* its block ends here */
-    bool falls;    /* the next instruction may follow */
-    bool indirect; /* any block may follow */
-    bool keeps;    /* under a predicate: what its results held before may live on */
-    uint32_t target;
-} flow_insn;
-
-typedef struct flow_block {
-    uint32_t first, end;
-    uint32_t next[2]; /* UINT32_MAX: none */
-} flow_block;
-
 typedef struct flow {
     const vm_module *module;
     const model_insns *read;
     uint32_t first_pc, count;
-    flow_insn *insns;
-    uint16_t *operands;
+    uint8_t *own; /* by instruction: registers that its sequence of machine instructions needs
+                     while it runs */
+    model_alive alive;
     model_values values;
     uint32_t register_count;
-    uint32_t set_words; /* 64-bit words of a bit set */
-    flow_block *blocks;
-    uint32_t block_count;
-    uint64_t *live_in; /* by block */
-    uint64_t *ends;    /* by block: what it writes at any rate before it reads it */
     model_schedule schedule;
 } flow;
 
 static void flow_free(flow *f) {
-    free(f->insns);
-    free(f->operands);
+    free(f->own);
+    model_alive_free(&f->alive);
     model_values_free(&f->values);
     model_schedule_free(&f->schedule);
-    free(f->blocks);
-    free(f->live_in);
-}
-
-/* A call comes back; what it calls has a frame of its own. */
-static void note_flow(const flow *f, flow_insn *insn, const model_insn *from) {
-    bool is_call = (from->traits & MODEL_CALLS) != 0;
-    insn->ends = (from->is_branch || from->is_exit) && !is_call;
-    insn->falls = !insn->ends || from->is_conditional;
-    insn->indirect = (from->traits & MODEL_JUMPS_ANYWHERE) != 0;
-    insn->target = UINT32_MAX;
-    if (from->is_branch && !is_call && from->target != UINT32_MAX)
-        insn->target = from->target - f->first_pc;
-}
-
-/* What becomes another's value is no definition of it: its own number stands there, at no cost. */
-static void flow_read(flow *f) {
-    const model_insn *insns = f->read->insns + f->first_pc;
-    for (uint32_t i = 0; i < f->count; i++) {
-        const model_insn *from = &insns[i];
-        const uint16_t *operands = f->read->operands + from->operands;
-        flow_insn *insn = &f->insns[i];
-        insn->operands = from->operands - insns->operands;
-        insn->use_count = from->use_count;
-        insn->def_count = from->def_count;
-        note_flow(f, insn, from);
-        insn->keeps = from->is_conditional;
-        uint16_t *to = f->operands + insn->operands;
-        for (unsigned k = 0; k < from->use_count; k++)
-            to[k] = f->values.home[operands[k]];
-        for (unsigned k = from->use_count; k < (unsigned)from->use_count + from->def_count; k++)
-            to[k] = operands[k];
-    }
-}
-
-/* Numbers the blocks; block_of[] takes an instruction to its block. */
-static void flow_cut(flow *f, uint32_t *block_of) {
-    memset(block_of, 0, f->count * sizeof *block_of);
-    block_of[0] = 1; /* first as flags: a block begins here */
-    for (uint32_t i = 0; i < f->count; i++) {
-        if (f->insns[i].target < f->count)
-            block_of[f->insns[i].target] = 1;
-        if (f->insns[i].ends && i + 1 < f->count)
-            block_of[i + 1] = 1;
-    }
-    f->block_count = 0;
-    for (uint32_t i = 0; i < f->count; i++) {
-        if (block_of[i])
-            f->blocks[f->block_count++].first = i;
-        block_of[i] = f->block_count - 1;
-        f->blocks[f->block_count - 1].end = i + 1;
-    }
-    for (uint32_t b = 0; b < f->block_count; b++) {
-        flow_block *block = &f->blocks[b];
-        const flow_insn *last = &f->insns[block->end - 1];
-        block->next[0] = last->falls && block->end < f->count ? b + 1 : UINT32_MAX;
-        block->next[1] = last->target < f->count ? block_of[last->target] : UINT32_MAX;
-    }
-}
-
-static void set_add(uint64_t *set, uint32_t r) {
-    set[r / 64] |= UINT64_C(1) << (r % 64);
-}
-static void set_remove(uint64_t *set, uint32_t r) {
-    set[r / 64] &= ~(UINT64_C(1) << (r % 64));
-}
-static bool set_has(const uint64_t *set, uint32_t r) {
-    return set[r / 64] >> (r % 64) & 1;
-}
-
-static void set_union(uint64_t *into, const uint64_t *from, uint32_t words) {
-    for (uint32_t i = 0; i < words; i++)
-        into[i] |= from[i];
-}
-
-/* live = what is alive after block b. */
-static void flow_live_out(const flow *f, uint32_t b, uint64_t *live) {
-    memset(live, 0, f->set_words * sizeof *live);
-    for (int i = 0; i < 2; i++) {
-        uint32_t next = f->blocks[b].next[i];
-        if (next != UINT32_MAX)
-            set_union(live, f->live_in + (size_t)next * f->set_words, f->set_words);
-    }
-    if (!f->insns[f->blocks[b].end - 1].indirect)
-        return;
-    for (uint32_t i = 0; i < f->block_count; i++)
-        set_union(live, f->live_in + (size_t)i * f->set_words, f->set_words);
-}
-
-static void flow_step(const flow *f, const flow_insn *insn, uint64_t *live, uint64_t *ends) {
-    const uint16_t *uses = f->operands + insn->operands;
-    const uint16_t *defs = uses + insn->use_count;
-    for (unsigned i = 0; i < insn->def_count && !insn->keeps; i++) {
-        set_remove(live, defs[i]);
-        set_add(ends, defs[i]);
-    }
-    for (unsigned i = 0; i < insn->use_count; i++) {
-        set_add(live, uses[i]);
-        set_remove(ends, uses[i]);
-    }
-}
-
-static void flow_sum_up(flow *f) {
-    for (uint32_t b = 0; b < f->block_count; b++) {
-        size_t set = (size_t)b * f->set_words;
-        for (uint32_t i = f->blocks[b].end; i-- > f->blocks[b].first;)
-            flow_step(f, &f->insns[i], f->live_in + set, f->ends + set);
-    }
-}
-
-static void flow_solve(flow *f, uint64_t *live) {
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t b = f->block_count; b-- > 0;) {
-            flow_live_out(f, b, live);
-            uint64_t *known = f->live_in + (size_t)b * f->set_words, more = 0;
-            const uint64_t *ends = f->ends + (size_t)b * f->set_words;
-            for (uint32_t i = 0; i < f->set_words; i++) {
-                more |= live[i] & ~ends[i] & ~known[i];
-                known[i] |= live[i] & ~ends[i];
-            }
-            changed |= more != 0;
-        }
-    }
 }
 
 static uint32_t set_weight(const flow *f, const uint64_t *set) {
     uint32_t weight = 0;
-    for (uint32_t i = 0; i < f->set_words; i++) {
+    for (uint32_t i = 0; i < f->alive.set_words; i++) {
         for (uint64_t rest = set[i]; rest != 0; rest &= rest - 1)
             weight += f->values.words[i * 64 + (uint32_t)__builtin_ctzll(rest)];
     }
@@ -227,12 +82,12 @@ static uint32_t set_weight(const flow *f, const uint64_t *set) {
 /* The heaviest point of a block: after an instruction with its unused results, or before it. */
 static uint32_t block_peak(const flow *f, uint32_t b, const uint32_t *order, uint32_t base,
                            uint64_t *live) {
-    flow_live_out(f, b, live);
+    model_alive_out(&f->alive, b, live);
     uint32_t now = set_weight(f, live), peak = now;
-    for (uint32_t at = f->blocks[b].end; at-- > f->blocks[b].first;) {
+    for (uint32_t at = f->alive.blocks[b].end; at-- > f->alive.blocks[b].first;) {
         uint32_t i = order[at] - base;
-        const flow_insn *insn = &f->insns[i];
-        const uint16_t *uses = f->operands + insn->operands, *defs = uses + insn->use_count;
+        const alive_insn *insn = &f->alive.insns[i];
+        const uint16_t *uses = f->alive.operands + insn->operands, *defs = uses + insn->use_count;
         uint32_t unused = 0;
         for (unsigned d = 0; d < insn->def_count && !insn->keeps; d++) {
             if (set_has(live, defs[d]))
@@ -246,18 +101,10 @@ static uint32_t block_peak(const flow *f, uint32_t b, const uint32_t *order, uin
                 now += f->values.words[uses[u]];
             set_add(live, uses[u]);
         }
-        peak = now + insn->own > peak ? now + insn->own : peak;
+        peak = now + f->own[i] > peak ? now + f->own[i] : peak;
         peak = unused > peak ? unused : peak;
     }
     return peak;
-}
-
-static bool flow_alloc(flow *f) {
-    f->insns = calloc(f->count, sizeof *f->insns);
-    f->operands = malloc((f->read->operand_count + (size_t)1) * sizeof *f->operands);
-    f->blocks = calloc(f->count, sizeof *f->blocks);
-    f->set_words = f->register_count / 64 + 1;
-    return f->insns != NULL && f->operands != NULL && f->blocks != NULL;
 }
 
 /* The assembler moves loads ahead of their uses, a little way: further, and registers run out. */
@@ -269,7 +116,7 @@ static ev_status flow_schedule(flow *f, uint32_t window) {
     ev_status status = model_schedule_make(&options, f->read, &rows, &f->schedule, NULL);
     for (uint32_t i = 0; i < f->count; i++) {
         unsigned own = rows.rows[f->first_pc + i].slots / 2u;
-        f->insns[i].own = (uint8_t)(own < REGISTERS_SEQUENCE ? own : REGISTERS_SEQUENCE);
+        f->own[i] = (uint8_t)(own < REGISTERS_SEQUENCE ? own : REGISTERS_SEQUENCE);
     }
     model_rows_free(&rows);
     return status;
@@ -288,9 +135,9 @@ typedef struct saver {
 static void fill_steps(const flow *f, pressure_step *steps) {
     for (uint32_t i = 0; i < f->count; i++) {
         const model_insn *from = &f->read->insns[f->first_pc + i];
-        const flow_insn *insn = &f->insns[i];
+        const alive_insn *insn = &f->alive.insns[i];
         steps[i] = (pressure_step){
-            .operands = f->operands + insn->operands,
+            .operands = f->alive.operands + insn->operands,
             .use_count = insn->use_count,
             .def_count = insn->def_count,
             .reads = from->reads,
@@ -305,13 +152,13 @@ static void fill_steps(const flow *f, pressure_step *steps) {
 
 /* The block's peak, of the orders that are known here the best one. */
 static uint32_t block_least(const flow *f, uint32_t b, const saver *s, uint32_t wanted) {
-    uint32_t first = f->blocks[b].first, end = f->blocks[b].end;
+    uint32_t first = f->alive.blocks[b].first, end = f->alive.blocks[b].end;
     for (uint32_t i = first; i < end; i++)
         s->order[i] = i;
     uint32_t text = block_peak(f, b, s->order, 0, s->live);
     if (end - first > REGISTERS_ORDERED)
         return text < wanted ? text : wanted;
-    flow_live_out(f, b, s->live);
+    model_alive_out(&f->alive, b, s->live);
     model_pressure_order(s->pressure, s->steps, first, end, s->live, s->order);
     uint32_t least = block_peak(f, b, s->order, 0, s->live);
     least = text < least ? text : least;
@@ -322,10 +169,10 @@ static uint32_t block_least(const flow *f, uint32_t b, const saver *s, uint32_t 
  */
 static uint32_t least_of(const flow *f, const uint32_t *wanted, const saver *s) {
     uint32_t heaviest = 0;
-    for (uint32_t b = 1; b < f->block_count; b++)
+    for (uint32_t b = 1; b < f->alive.block_count; b++)
         heaviest = wanted[b] > wanted[heaviest] ? b : heaviest;
     uint32_t least = block_least(f, heaviest, s, wanted[heaviest]);
-    for (uint32_t b = 0; b < f->block_count; b++) {
+    for (uint32_t b = 0; b < f->alive.block_count; b++) {
         uint32_t here = wanted[b] > least && b != heaviest ? block_least(f, b, s, wanted[b]) : 0;
         least = here > least ? here : least;
     }
@@ -355,7 +202,7 @@ static uint32_t flow_least(const flow *f, const uint32_t *wanted, uint64_t *live
 /* ---- the whole ---- */
 
 static void flow_peaks(const flow *f, uint32_t *wanted, uint64_t *live) {
-    for (uint32_t b = 0; b < f->block_count; b++)
+    for (uint32_t b = 0; b < f->alive.block_count; b++)
         wanted[b] = block_peak(f, b, f->schedule.order + f->first_pc, f->first_pc, live);
 }
 
@@ -459,7 +306,7 @@ static uint32_t flow_far(flow *f, uint32_t *wanted, uint64_t *live) {
     if (flow_schedule(f, MODEL_WINDOW_MOST) != EV_OK)
         return 0;
     flow_peaks(f, wanted, live);
-    return most_of(wanted, f->block_count) + REGISTERS_RESERVED;
+    return most_of(wanted, f->alive.block_count) + REGISTERS_RESERVED;
 }
 
 /* The order that saves registers is looked for only where it can matter. */
@@ -468,7 +315,7 @@ static model_need flow_need(flow *f, const vm_entry *entry, uint32_t *wanted, ui
     int sm = vm_module_sm(f->module);
     uint32_t full = at_full_occupancy(sm), cap = model_register_cap(entry, sm);
     flow_peaks(f, wanted, live);
-    uint32_t all = at_least(most_of(wanted, f->block_count) + REGISTERS_RESERVED, bound);
+    uint32_t all = at_least(most_of(wanted, f->alive.block_count) + REGISTERS_RESERVED, bound);
     bool is_stated = entry->max_registers > 0 || blocks_asked(entry, sm) > 0;
     bool is_free = is_stated && cap > full && all > bound; /* to take more than it wants */
     if (all <= full && all <= cap && !is_free)
@@ -489,20 +336,16 @@ static model_need flow_need(flow *f, const vm_entry *entry, uint32_t *wanted, ui
     return (model_need){all, least < all ? least : all};
 }
 
-static bool flow_make(flow *f, uint32_t *block_of, uint64_t **live) {
-    if (!flow_alloc(f) || flow_schedule(f, REGISTERS_WINDOW) != EV_OK ||
-        model_values_make(f->module, f->read, f->first_pc, f->count, &f->values, NULL) != EV_OK)
+/* What a value is folded into is used in its place, at no cost. */
+static bool flow_make(flow *f, uint64_t **live) {
+    f->own = calloc(f->count, sizeof *f->own);
+    if (f->own == NULL || flow_schedule(f, REGISTERS_WINDOW) != EV_OK ||
+        model_values_make(f->module, f->read, f->first_pc, f->count, &f->values, NULL) != EV_OK ||
+        !model_alive_make(&f->alive, f->read, f->first_pc, f->count, f->values.home, NULL,
+                          f->register_count))
         return false;
-    flow_read(f);
-    flow_cut(f, block_of);
-    *live = calloc(f->set_words, sizeof **live);
-    f->live_in = calloc(2 * (size_t)f->block_count * f->set_words + 1, sizeof *f->live_in);
-    if (*live == NULL || f->live_in == NULL)
-        return false;
-    f->ends = f->live_in + (size_t)f->block_count * f->set_words;
-    flow_sum_up(f);
-    flow_solve(f, *live);
-    return true;
+    *live = calloc(f->alive.set_words, sizeof **live);
+    return *live != NULL;
 }
 
 static flow flow_of(const vm_module *module, const model_insns *insns, const vm_entry *entry) {
@@ -520,12 +363,11 @@ model_need model_registers_needed(const vm_module *module, const model_insns *in
         return (model_need){REGISTERS_LEAST, REGISTERS_LEAST};
     model_need need = {0};
     uint64_t *live = NULL;
-    /* first each instruction's block, then each block's peak */
-    uint32_t *numbers = calloc(f.count, sizeof *numbers);
-    if (numbers != NULL && flow_make(&f, numbers, &live))
-        need = flow_need(&f, entry, numbers, live);
+    uint32_t *peaks = calloc(f.count, sizeof *peaks); /* by block */
+    if (peaks != NULL && flow_make(&f, &live))
+        need = flow_need(&f, entry, peaks, live);
     free(live);
-    free(numbers);
+    free(peaks);
     flow_free(&f);
     return need;
 }
@@ -536,7 +378,7 @@ model_need model_registers_needed(const vm_module *module, const model_insns *in
 static uint32_t span_peak(const flow *f, uint32_t b, uint32_t end, const uint32_t *order,
                           uint64_t *live) {
     uint32_t peak = 0;
-    for (; b < f->block_count && f->blocks[b].first + f->first_pc < end; b++) {
+    for (; b < f->alive.block_count && f->alive.blocks[b].first + f->first_pc < end; b++) {
         uint32_t here = block_peak(f, b, order + f->first_pc, f->first_pc, live);
         peak = here > peak ? here : peak;
     }
@@ -565,7 +407,8 @@ static uint32_t order_block(fitter *t, uint32_t first, uint32_t end, uint32_t wi
  * and what is above is spilled. */
 static void fit_block(fitter *t, uint32_t first, uint32_t end) {
     static const uint8_t windows[] = {48, 32, 24, 16, 12, 8, 6, 4, 2, 1};
-    while (t->block < t->f->block_count && t->f->blocks[t->block].first + t->f->first_pc < first)
+    while (t->block < t->f->alive.block_count &&
+           t->f->alive.blocks[t->block].first + t->f->first_pc < first)
         t->block++;
     uint32_t needs = span_peak(t->f, t->block, end, t->schedule->order, t->live);
     uint32_t fewest = needs, best = t->longest, last = t->longest;
@@ -605,14 +448,12 @@ ev_status model_registers_fit(const vm_module *module, const model_insns *insns,
                 .schedule = schedule,
                 .given = found_room(entry, sm, given > full ? given : full),
                 .room = malloc(bytes)};
-    uint32_t *numbers = calloc(f.count, sizeof *numbers);
-    bool is_there = t.room != NULL && numbers != NULL && flow_make(&f, numbers, &t.live);
+    bool is_there = t.room != NULL && flow_make(&f, &t.live);
     for (uint32_t pc = entry->first_pc; is_there && pc < entry->end_pc;
          pc = schedule->block_end[pc])
         fit_block(&t, pc, schedule->block_end[pc]);
     free(t.room);
     free(t.live);
-    free(numbers);
     flow_free(&f);
     return is_there ? EV_OK : ev_fail_memory(err, bytes);
 }

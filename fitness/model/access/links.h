@@ -1,7 +1,7 @@
 /* Links: the bytes that a rank moves to and from its peers' memory, and the time that the links
  * need (docs/ranks.md). A line is address / 128. */
-#ifndef FITNESS_MODEL_LINKS_H
-#define FITNESS_MODEL_LINKS_H
+#ifndef FITNESS_MODEL_ACCESS_LINKS_H
+#define FITNESS_MODEL_ACCESS_LINKS_H
 
 #include "fitness/model/model.h"
 

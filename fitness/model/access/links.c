@@ -3,7 +3,7 @@
  * Data crosses a link in packets of up to a line of 128 bytes, each with a header; both directions
  * work at once. Peers on another node are reached through the network. What peers load from a rank,
  * and store to it, crosses its links as well: model_links_join adds it when all have run. */
-#include "fitness/model/links.h"
+#include "fitness/model/access/links.h"
 #include "fitness/model/access/cache.h"
 
 #include <math.h>
