@@ -47,16 +47,20 @@ static const gpu *description_of(const fitness *f) {
     return device_description(f->twin_device);
 }
 
-ev_status fitness_floor(const fitness *f, const task_case *at, case_floor *out, ev_error *err) {
-    const gpu *g = description_of(f);
+ev_status floor_at(const gpu *g, const task *t, const task_case *at, case_floor *out,
+                   ev_error *err) {
     task_amounts work;
-    EV_TRY(task_work_of(f->t, at, &work, err));
     size_t launches = 1;
-    EV_TRY(task_launches_least(f->t, at, &launches, err));
+    EV_TRY(task_work_of(t, at, &work, err));
+    EV_TRY(task_launches_least(t, at, &launches, err));
     *out = g != NULL ? floor_of(g, &work) : (case_floor){0};
     out->ns += (double)(launches - 1) * out->launch_ns;
     out->launch_ns *= (double)launches;
     return EV_OK;
+}
+
+ev_status fitness_floor(const fitness *f, const task_case *at, case_floor *out, ev_error *err) {
+    return floor_at(description_of(f), f->t, at, out, err);
 }
 
 ev_status fit_hold_floor(fitness *f, const task_case *which, double ns, gate at, score *s,

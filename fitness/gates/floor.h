@@ -19,10 +19,16 @@ typedef struct case_floor {
     const char *bound_by; /* of the longest part: "DRAM", or a unit's key in task.json */
 } case_floor;
 
-/* A zeroed floor where no work is declared. Units that the GPU does not have count nothing. */
+/* Of one launch. A zeroed floor where no work is declared. Units that the GPU does not have count
+ * nothing. */
 case_floor floor_of(const gpu *g, const task_amounts *work);
 
-/* The floor of a case on the fitness's device; on a measured device by the description of its GPU.
+/* The floor of a case, with as many launches as a start of the task needs at least. `g`: NULL gives
+ * a zeroed floor. */
+ev_status floor_at(const gpu *g, const task *t, const task_case *at, case_floor *out,
+                   ev_error *err) EV_CHECKED;
+
+/* The same on the fitness's device; on a measured device by the description of its GPU.
  * A zeroed one: the task declares no work, or there is no such description. */
 ev_status fitness_floor(const fitness *f, const task_case *at, case_floor *out,
                         ev_error *err) EV_CHECKED;

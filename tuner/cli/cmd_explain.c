@@ -51,10 +51,10 @@ static ev_status set_floors(const task *t, subject *s, ev_error *err) {
     ev_status status = EV_OK;
     for (size_t i = 0; i < s->timed_count && status == EV_OK; i++) {
         const task_case *at = task_find_case(t, s->timed[i].name);
-        task_amounts work = {0};
+        case_floor floor = {0};
         if (at != NULL)
-            status = task_work_of(t, at, &work, err);
-        s->timed[i].floor_ns = floor_of(g, &work).ns;
+            status = floor_at(g, t, at, &floor, err);
+        s->timed[i].floor_ns = floor.ns;
     }
     gpu_free(g);
     return status;

@@ -375,6 +375,14 @@ static void a_bundle_has_all_launches(void **state) {
                             0);
     json_t *row = json_array_get(json_object_get(json, "rows"), 0);
     assert_true(json_is_true(json_object_get(row, "promoted")));
+    double floor = ev_json_number(row, "floor_ns", 0);
+    assert_true(floor > 0);
+    json_decref(json);
+    /* of as many launches, wherever it is told */
+    json = cli_json(CLI_RUN("explain", cli_path("b"), "--json"), 0);
+    row = json_array_get(json_object_get(json, "variants"), 0);
+    row = json_array_get(json_object_get(row, "times"), 0);
+    assert_true(ev_json_number(row, "floor_ns", 0) == floor);
     json_decref(json);
     ev_proc_result r = CLI_RUN("check", cli_path("b"), "--split", "all");
     cli_expect(&r, 0);
