@@ -47,6 +47,13 @@ leftovers() {
   sources | xargs -r grep -nE "(^|[^A-Za-z])($words)([^A-Za-z]|\$)" | sed 's/$/  <- finish it/' || true
 }
 
+# What someone looked at while he sought a fault: LLVM's dumps, and files of a fixed name.
+dumps() {
+  sources | grep -v '^tests/' | grep '\.[ch]$' |
+    xargs -r grep -nE 'LLVMDump(Module|Value|Type)|LLVMPrintModuleToFile|"/tmp/' | grep -v 'XXXXXX"' |
+    sed 's/$/  <- take it out/' || true
+}
+
 # Universal Ctags knows where a function ends; headers hold functions too.
 long_functions() {
   sources | grep '\.[ch]$' | ctags -L - -f - --languages=C --langmap=C:.c.h --kinds-C=f --fields=+ne --excmd=number 2>/dev/null |
@@ -67,6 +74,7 @@ check_tree() (
   full_folders
   missing_comments
   leftovers
+  dumps
   long_functions
 )
 
@@ -84,6 +92,8 @@ prove_that_it_can_fail() {
   [[ -z $(check_tree "$tree") ]] || fail_broken "it refuses a good file"
   printf 'int two(void) { return 2; } // TO''DO\n' >"$tree/base/bad.c"
   printf '/* x %s */\n' {1..801} >"$tree/base/long.h"
+  printf '/* Dumps. */\nvoid see(LLVMModuleRef m) { LLVMPrintModuleToFile(m, "x.ll", NULL); }\n' >"$tree/base/dump.c"
+  printf '/* A name. */\nchar name[] = "/tmp/name";\nchar fresh[] = "/tmp/XX''XXXX";\n' >"$tree/base/name.c"
   mkdir -p "$tree/ir/full"
   touch "$tree"/ir/full/{1..41}.h "$tree/base/empty.c"
   {
@@ -97,6 +107,9 @@ prove_that_it_can_fail() {
   grep -q '^base/bad.c:1: say' <<<"$got" || fail_broken "no opening comment passes"
   grep -q '^base/empty.c:1: say' <<<"$got" || fail_broken "an empty source passes"
   grep -q '^base/bad.c:1:.*finish it' <<<"$got" || fail_broken "work left over passes"
+  grep -q '^base/dump.c:2:.*take it out' <<<"$got" || fail_broken "a dump passes"
+  grep -q '^base/name.c:2:.*take it out' <<<"$got" || fail_broken "a fixed name in /tmp passes"
+  ! grep -q '^base/name.c:3' <<<"$got" || fail_broken "the name of a new file is refused"
   grep -q '^base/long.h: 801 lines' <<<"$got" || fail_broken "a long file passes"
   grep -q '^ir/full: 41 files' <<<"$got" || fail_broken "a full folder passes"
   grep -q '^base/function.c:2: three has 102 lines' <<<"$got" || fail_broken "a long function passes"

@@ -57,9 +57,7 @@ static ev_status renormalise(const ir_structure *s, ev_error *err) {
         "function(sroa,instcombine<no-verify-fixpoint>,early-cse<memssa>,adce,lcssa)";
     bool changed = false;
     EV_TRY(ir_early_normalise(s->base, s->base->module, err));
-    LLVMPrintModuleToFile(s->base->module, "/tmp/before.ll", NULL);
     EV_TRY(ir_merge_loads(s->function, s->arena, &changed, err));
-    LLVMPrintModuleToFile(s->base->module, "/tmp/after.ll", NULL);
     return changed ? ir_early_run(s->base, s->base->module, again, err) : EV_OK;
 }
 
