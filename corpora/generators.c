@@ -21,8 +21,13 @@ void uniform_chunk(const corpus_request *request, void *state, uint64_t first, s
                    double *out) {
     (void)state;
     double low = request->values[0], width = request->values[1] - low;
-    for (size_t i = 0; i < count; i++)
-        out[i] = low + width * random_unit(random_mix(request->seed, first + i));
+    uint64_t repeat = (uint64_t)request->values[2];
+    uint64_t at = repeat ? first % repeat : first;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = low + width * random_unit(random_mix(request->seed, at));
+        if (++at == repeat)
+            at = 0;
+    }
 }
 
 void normal_chunk(const corpus_request *request, void *state, uint64_t first, size_t count,

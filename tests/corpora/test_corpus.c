@@ -292,6 +292,11 @@ static void test_ranks(void **state) {
     fill(&request, 0, (uint64_t)N * RANKS, data);
     for (size_t r = 1; r < RANKS; r++)
         assert_memory_equal(data, data + r * N, N * sizeof *data);
+    golden uniform = {"uniform", {1, 2, N}, ""};
+    request = request_of(&uniform, (uint64_t)N * RANKS);
+    fill(&request, 0, (uint64_t)N * RANKS, data);
+    for (size_t r = 1; r < RANKS; r++)
+        assert_memory_equal(data, data + r * N, N * sizeof *data);
     golden gradient = {"rank_gradient", {N, 1, 0.5}, ""};
     request = request_of(&gradient, (uint64_t)N * RANKS);
     fill(&request, 0, (uint64_t)N * RANKS, data);
