@@ -160,6 +160,7 @@ typedef struct device_launch {
     uint64_t fuel;                  /* thread instructions; 0: the device's default */
     vm_checks checks;               /* on the VM */
     vm_approx approx;               /* on the VM */
+    unsigned stream;                /* on the VM: as vm_launch.stream */
     uint64_t schedule_seed;         /* on the VM */
     uint32_t jobs;          /* on the VM, not when timed: threads that share the blocks; 0: one */
     const uint32_t *sample; /* on the VM: blocks to run; NULL: all */

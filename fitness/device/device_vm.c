@@ -250,6 +250,7 @@ static vm_launch launch_of(const device_kernel *k, const device_launch *l) {
                    .fuel = l->fuel,
                    .checks = l->checks,
                    .approx = l->approx,
+                   .stream = l->stream,
                    .schedule_seed = l->schedule_seed,
                    .jobs = l->jobs,
                    .sample = l->sample,

@@ -223,6 +223,15 @@ enum {
 };
 typedef unsigned vm_checks; /* bits VM_CHECK_* */
 
+/* A launch of several ranks as one of a row of launches that the ranks' streams run. A stream
+ * orders the launches of its own rank; between ranks, only messages of scope .sys order accesses,
+ * also of different launches (vm_stream.c). The same of all ranks. */
+enum {
+    VM_STREAM_FOLLOWS = 1, /* it follows the last launch on these memories, which had GOES_ON */
+    VM_STREAM_GOES_ON = 2, /* another one follows: what a peer was not told yet, it may be told
+                              then, so VM_CHECK_END looks at the end of the last one */
+};
+
 /* What approximate instructions (.approx, .full) give; ptx_approx.def has their bounds. */
 typedef enum vm_approx {
     VM_APPROX_NEAREST, /* the exact value, rounded */
@@ -245,6 +254,7 @@ typedef struct vm_launch {
     uint64_t fuel;           /* thread instructions for the whole launch; 0: 2^40 */
     vm_checks checks;
     vm_approx approx;
+    unsigned stream;        /* of several ranks: bits VM_STREAM_*; 0: a launch alone */
     bool host_writes;       /* the host may write to buffers during the launch. A thread that polls
                                may then wait for the host, so only the fuel ends it */
     uint64_t schedule_seed; /* 0: natural order; else a permutation of warps and blocks */

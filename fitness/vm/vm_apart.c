@@ -10,7 +10,8 @@
  *
  *   - a plain read of what a peer has before its launch, when nothing was heard of the peer;
  *   - a write into a peer's memory, when the peer has ended, or which at the end of all ranks the
- *     peer turns out not to have heard of. The latter shows in any order of the ranks.
+ *     peer turns out not to have heard of. The latter shows in any order of the ranks. Of launches
+ *     that follow each other (vm_stream.c), the end is that of the last one.
  *
  * A reader of a message learns all that the writer's rank knows now, which is more than the writer
  * knew then, and all threads of a rank share what one of them learnt. So the checks may miss a
@@ -24,10 +25,12 @@
 bool vm_apart_begin(vm_session *x) {
     bool wanted = false;
     for (uint32_t r = 0; r < x->count; r++)
-        wanted |= (x->ranks[r].launch->checks & (VM_CHECK_BEGIN | VM_CHECK_END)) != 0;
-    if (x->count == 1 || !wanted)
+        wanted |= (x->ranks[r].launch->checks & (VM_CHECK_BEGIN | VM_CHECK_END)) != 0 ||
+                  x->ranks[r].launch->stream != 0;
+    if (x->count == 1 || (!wanted && !x->heard))
         return true;
-    x->heard = calloc((size_t)x->count * x->count, sizeof *x->heard);
+    if (!x->heard) /* else it is from the launches before */
+        x->heard = calloc((size_t)x->count * x->count, sizeof *x->heard);
     for (uint32_t r = 0; x->heard && r < x->count; r++)
         x->ranks[r].heard = x->heard + (size_t)r * x->count;
     return x->heard != NULL;
@@ -120,7 +123,7 @@ static bool is_ended(const vm_state *s) {
 bool vm_apart_writable(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address,
                        unsigned bytes) {
     const vm_state *peer = state_at(w->state, address - VM_GLOBAL_BASE);
-    if (!peer || peer == w->state || !is_ended(peer))
+    if (!peer || peer == w->state || peer->launch->stream & VM_STREAM_GOES_ON || !is_ended(peer))
         return true;
     vm_trap_raise(w, ip, VM_TRAP_RACE_END, lane, &address,
                   "a write of %u bytes into the memory of rank %u, which has ended and waited for "
@@ -149,13 +152,20 @@ static void raise_unheard(const vm_state *s, uint64_t word, uint32_t entry) {
     vm_trap *t = &writer->result->trap;
     *t = (vm_trap){
         .kind = VM_TRAP_RACE_END, .has_address = true, .address = VM_GLOBAL_BASE + word * 4};
-    vm_trap_place(t, writer, (uint32_t)(owner >> 5), (unsigned)(owner & 31), lane);
+    bool earlier = entry >> VM_RACE_SHIFT <= s->races->launch_stamp;
+    t->rank = writer->rank;
+    if (!earlier) /* else the launch had another grid */
+        vm_trap_place(t, writer, (uint32_t)(owner >> 5), (unsigned)(owner & 31), lane);
     (void)snprintf(t->message, sizeof t->message,
-                   "%s: %s: a write into the memory of rank %u, which nothing of scope .sys told "
+                   "%s: %s: a write %sinto the memory of rank %u, which nothing of scope .sys told "
                    "that rank of before its end",
-                   writer->module->name, vm_trap_name(t->kind), s->rank);
+                   writer->module->name, vm_trap_name(t->kind),
+                   earlier ? "of an earlier launch " : "", s->rank);
     vm_place_append_global(t->message, sizeof t->message, writer, t->address);
-    vm_trap_append_thread(t, writer);
+    if (earlier)
+        vm_trap_append(t, ", by rank %u", writer->rank);
+    else
+        vm_trap_append_thread(t, writer);
     writer->trapped = true;
 }
 
@@ -180,7 +190,8 @@ bool vm_apart_settle(vm_session *x) {
     for (uint32_t r = 0; x->heard && r < x->count; r++) {
         const vm_state *s = &x->ranks[r];
         const vm_memory *m = s->memory;
-        for (size_t i = 0; i < m->dirty_count && s->launch->checks & VM_CHECK_END; i++)
+        bool ends = s->launch->checks & VM_CHECK_END && !(s->launch->stream & VM_STREAM_GOES_ON);
+        for (size_t i = 0; i < m->dirty_count && ends; i++)
             if (!settle_page(s, m->dirty_pages[i]))
                 return false;
     }

@@ -244,9 +244,10 @@ typedef struct vm_deferred {
 
 /* Owners of all race stamps, for all launches that run side by side. */
 typedef struct vm_races {
-    uint32_t stamp;       /* the newest stamp */
-    uint32_t first_stamp; /* the newest before the launches */
-    uint64_t *owners;     /* of the stamps after first_stamp: vm_race.c */
+    uint32_t stamp;        /* the newest stamp */
+    uint32_t first_stamp;  /* the newest before the launches, and those that they follow */
+    uint32_t launch_stamp; /* the newest before the launches */
+    uint64_t *owners;      /* of the stamps after first_stamp: vm_race.c */
     size_t owner_capacity;
     vm_race_word *words; /* VM_RACE_WORDS places; NULL: no race checks */
     uint16_t *taken;     /* places used by the launches */
@@ -481,6 +482,11 @@ bool vm_apart_readable(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t a
  */
 bool vm_apart_writable(vm_warp *w, const ptx_insn *ip, unsigned lane, uint64_t address,
                        unsigned bytes);
+
+/* ---- launches of ranks that follow each other (vm_stream.c) */
+/* Whether an access with that stamp is of an earlier launch, and ordered before the warp's launch.
+ */
+bool vm_stream_knew(const vm_warp *w, uint32_t stamp);
 
 void vm_race_barrier(vm_block *b, unsigned id);
 

@@ -104,6 +104,7 @@ static void leave_peers(vm_memory *m) {
     if (--p->alive)
         return;
     release_planes(m, p->stride * p->count);
+    vm_past_free(p->past);
     free(p->members);
     free(p);
 }

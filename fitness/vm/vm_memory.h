@@ -123,11 +123,16 @@ typedef struct vm_spare {
     vm_spare_chunk *chunks;
 } vm_spare;
 
+/* What the launches before one leave to it (vm_stream.c). */
+typedef struct vm_past vm_past;
+void vm_past_free(vm_past *p); /* NULL is fine */
+
 /* Memories of peers. Each has a range of one arena and of one shadow. */
 typedef struct vm_peers {
     uint64_t stride; /* bytes of a range */
     uint32_t count, alive;
     vm_memory **members; /* NULL: freed */
+    vm_past *past;       /* of a launch that another one follows; else NULL */
 } vm_peers;
 
 struct vm_memory {

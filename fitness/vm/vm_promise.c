@@ -17,7 +17,7 @@
 #include "fitness/vm/vm_wave.h"
 
 static bool of_this_launch(const vm_state *s, uint32_t mark) {
-    return mark >> VM_RACE_SHIFT > s->races->first_stamp;
+    return mark >> VM_RACE_SHIFT > s->races->launch_stamp;
 }
 
 void vm_promise_note(vm_warp *w, uint64_t word, uint32_t bytes, unsigned lane, bool copy) {

@@ -38,15 +38,19 @@ static void leave_words(vm_races *r, vm_memory *m) {
 /* Memories that are peers have the same newest stamp. */
 bool vm_race_begin(vm_session *x) {
     bool wanted = false;
+    if (vm_stream_take(x))
+        return true;
     for (uint32_t r = 0; r < x->count; r++)
         wanted |= (x->ranks[r].launch->checks & VM_CHECK_RACES) != 0;
     x->races = (vm_races){.stamp = vm_memory_stamp(x->ranks[0].memory)};
-    x->races.first_stamp = x->races.stamp;
+    x->races.first_stamp = x->races.launch_stamp = x->races.stamp;
     return !wanted || take_words(&x->races, x->ranks[0].memory);
 }
 
 void vm_race_end(vm_session *x) {
     vm_memory_set_stamp(x->ranks[0].memory, x->races.stamp);
+    if (vm_stream_leave(x))
+        return;
     free(x->races.owners);
     leave_words(&x->races, x->ranks[0].memory);
 }
@@ -98,7 +102,7 @@ static void start_over(vm_session *x) {
     for (uint32_t r = 0; r < x->count; r++)
         forget_blocks(&x->ranks[r]);
     vm_apart_forget(x);
-    x->races.stamp = x->races.first_stamp = 0;
+    x->races.stamp = x->races.first_stamp = x->races.launch_stamp = 0;
 }
 
 void vm_race_stamp(vm_warp *w) {

@@ -80,7 +80,8 @@ bool vm_rank_name(const vm_warp *w, uint32_t stamp, char *text, size_t bytes) {
     if (w->state->session->count == 1)
         return false;
     size_t used = strlen(text);
-    (void)snprintf(text + used, bytes - used, " of rank %u", vm_race_rank(owner));
+    (void)snprintf(text + used, bytes - used, " of rank %u%s", vm_race_rank(owner),
+                   stamp <= w->state->races->launch_stamp ? " in an earlier launch" : "");
     return vm_race_rank(owner) != w->state->rank;
 }
 
@@ -164,6 +165,7 @@ static bool make_states(vm_session *x) {
     uint64_t seed = x->ranks[0].launch->schedule_seed;
     bool ok = vm_race_begin(x);
     ok &= vm_apart_begin(x);
+    ok &= vm_stream_begin(x);
     if (seed)
         x->order = calloc(x->count, sizeof *x->order);
     ok &= !seed || x->order;
@@ -204,6 +206,7 @@ static ev_status run_states(vm_session *x, vm_result *results, ev_error *err) {
     }
     vm_race_end(x);
     vm_apart_end(x);
+    vm_stream_end(x);
     free(x->order);
     return out && !trapped
                ? ev_fail(err, EV_INFRA, "out of memory during a launch of %u ranks", x->count)

@@ -27,6 +27,8 @@ struct vm_session {
     uint64_t quiet; /* rotations since anything changed */
     vm_races races;
     vm_heard *heard; /* by rank: what it knows of each rank (vm_apart.c); NULL: not kept */
+    uint32_t *known; /* the stamps in `heard` when the launches began */
+    vm_past *past;   /* room for what they leave to those that follow; NULL: none do */
     uint32_t *order; /* of several ranks' turns; NULL: natural */
     ev_pcg rng;      /* permutes it */
 };
@@ -67,6 +69,17 @@ void vm_apart_forget(vm_session *x); /* all stamps are used up */
 /* Call when all ranks have ended. False: a rank has not heard of a write into its memory; the trap
  * of the writer is raised. */
 bool vm_apart_settle(vm_session *x);
+
+/* ---- launches of ranks that follow each other (vm_stream.c) */
+/* Gives the session the races and `heard` of the launches that it follows; false: it follows none.
+ */
+bool vm_stream_take(vm_session *x);
+/* After the session has its races and `heard`; false: out of memory. */
+bool vm_stream_begin(vm_session *x);
+/* Leaves races and `heard` to the launches that follow; false: none do, so the caller frees them.
+ */
+bool vm_stream_leave(vm_session *x);
+void vm_stream_end(vm_session *x);
 
 /* ---- livelock detection (vm_livelock.c) */
 /* Call after each rotation. True: no memory can ever change again; the trap is raised. */

@@ -24,7 +24,7 @@ static inline uint32_t written_now(vm_warp *w, const vm_access *x, unsigned lane
         for (unsigned b = 0; b < c.count; b++)
             newest = c.writes[b] > newest ? c.writes[b] : newest;
     }
-    return newest >> VM_RACE_SHIFT > w->state->races->first_stamp ? newest : 0;
+    return newest >> VM_RACE_SHIFT > w->state->races->launch_stamp ? newest : 0;
 }
 
 static __attribute__((noinline)) bool promise_lanes(vm_warp *w, const ptx_insn *ip,

@@ -98,6 +98,11 @@ static inline vm_race_how how_of(uint32_t e) {
     return (vm_race_how)((e & VM_RACE_HOW) >> VM_RACE_HOW_SHIFT);
 }
 
+/* Of a launch that this one follows on the streams of the ranks (vm_stream.c). */
+static inline bool of_earlier_launch(const vm_warp *w, uint32_t stamp) {
+    return stamp <= w->state->races->launch_stamp;
+}
+
 /* Does the earlier write `e` race with an access by `lane` of this warp? */
 static bool write_conflicts(const vm_warp *w, uint32_t e, const race_access *a, unsigned lane) {
     uint32_t stamp = e >> VM_RACE_SHIFT;
@@ -107,6 +112,8 @@ static bool write_conflicts(const vm_warp *w, uint32_t e, const race_access *a, 
     bool of_block = how == VM_RACE_BLOCK || how == VM_RACE_BLOCK_TOLD;
     if (stamp <= w->acquired || both_strong(w, e, how >= VM_RACE_BLOCK, of_block, a))
         return false;
+    if (of_earlier_launch(w, stamp))
+        return !vm_stream_knew(w, stamp);
     if (stamp == w->stamp)
         return how != VM_RACE_WEAK_SOME &&
                (how == VM_RACE_WEAK_MANY || (e & VM_RACE_LANE) != lane_bits(lane));
@@ -120,6 +127,8 @@ static bool read_conflicts(const vm_warp *w, uint32_t e, const race_access *a, u
     bool strong = e & VM_RACE_STRONG && !(blocks && (of_block || a->of_block));
     if (stamp <= w->acquired || both_strong(w, e, strong, of_block, a))
         return false;
+    if (of_earlier_launch(w, stamp))
+        return !vm_stream_knew(w, stamp);
     if (stamp == w->stamp && !(e & VM_RACE_WARPS))
         return !(e & VM_RACE_SOME_READ) &&
                (e & VM_RACE_MANY || (e & VM_RACE_LANE) != lane_bits(lane));
@@ -189,6 +198,8 @@ static inline void take_message(vm_warp *w, const ptx_insn *ip, uint32_t e, unsi
         vm_apart_hear(w, stamp);
     if (w->ranked && !vm_rank_tells(w, stamp))
         return;
+    if (of_earlier_launch(w, stamp) && vm_stream_knew(w, stamp)) /* so it tells nothing new */
+        return;
     if (vm_race_owner(w->state, stamp) == vm_race_self(w)) {
         if ((e & VM_RACE_LANE) != lane_bits(lane))
             w->stamp = 0;
@@ -252,9 +263,10 @@ static inline bool before_barrier(const vm_warp *w, uint32_t e) {
 static inline uint32_t merged_read(const vm_warp *w, uint32_t old, const race_access *a,
                                    unsigned lane) {
     uint32_t strong = a->strong ? VM_RACE_STRONG | (a->of_block ? VM_RACE_OF_BLOCK : 0) : 0;
-    if (old <= a->horizon || before_barrier(w, old))
-        return a->stamp | strong | lane_bits(lane);
     uint32_t stamp = old >> VM_RACE_SHIFT;
+    if (old <= a->horizon || before_barrier(w, old) ||
+        (of_earlier_launch(w, stamp) && vm_stream_knew(w, stamp)))
+        return a->stamp | strong | lane_bits(lane);
     uint32_t how = (old & strong & VM_RACE_STRONG) | ((old | strong) & VM_RACE_OF_BLOCK);
     uint32_t base = a->stamp | how | lane_bits(lane);
     if (stamp == w->stamp)
@@ -578,6 +590,8 @@ static bool is_unfenced(const vm_warp *w, uint32_t e) {
     uint32_t ordered = of_same_block(w, e) ? w->loads_block : w->loads_all;
     if (w->ranked && vm_rank_is_peer(w, stamp))
         ordered = w->loads_system;
+    if (of_earlier_launch(w, stamp) && vm_stream_knew(w, stamp))
+        return false;
     return stamp > ordered && stamp <= w->acquired && foreign(w, stamp, false);
 }
 
