@@ -353,10 +353,19 @@ static ev_status check_scratch(const launch_plan *plan, size_t index, const expr
                                ev_error *err) {
     const launch_scratch *s = &plan->scratch[index];
     char what[48];
-    bool constant = false;
+    bool constant = false, is_known = s->peers_of == NULL;
     uint64_t bytes = 0;
     (void)snprintf(what, sizeof what, "scratch buffer %zu", index);
     EV_TRY(check_new_name(plan, names, what, s->name, index, 0, err));
+    for (size_t i = 0; i < index && !is_known; i++)
+        is_known =
+            plan->scratch[i].peers_of == NULL && strcmp(plan->scratch[i].name, s->peers_of) == 0;
+    if (!is_known)
+        return ev_fail(
+            err, EV_BAD,
+            "scratch buffer %s, peers of: \"%.200s\" is no scratch buffer before it; list "
+            "the buffer before its table",
+            s->name, s->peers_of);
     ev_status status = expr_check(s->bytes, names, &constant, err);
     if (status != EV_OK)
         return ev_wrap(err, status, "scratch buffer %s, bytes", s->name);
@@ -564,6 +573,8 @@ ev_status launch_plan_clone(const launch_plan *from, ev_arena *arena, const laun
     for (size_t i = 0; i < from->scratch_count; i++) {
         scratch[i].name = ev_arena_strdup(arena, scratch[i].name);
         scratch[i].bytes = ev_arena_strdup(arena, scratch[i].bytes);
+        if (scratch[i].peers_of != NULL)
+            scratch[i].peers_of = ev_arena_strdup(arena, scratch[i].peers_of);
     }
     for (size_t i = 0; i < from->hidden_count; i++) {
         hidden[i].name = ev_arena_strdup(arena, hidden[i].name);

@@ -61,7 +61,9 @@ typedef struct launch_loop {
 /* A buffer that lives for the launches of the plan alone. */
 typedef struct launch_scratch {
     const char *name;
-    const char *bytes; /* an expression */
+    const char *bytes;    /* an expression; where there are ranks, of one rank */
+    const char *peers_of; /* a table of that earlier scratch buffer's address at each rank; NULL: no
+                             table */
 } launch_scratch;
 
 /* A parameter behind the task's own, which an edit added. */

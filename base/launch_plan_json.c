@@ -41,6 +41,7 @@ static const ev_json_key LOOP_KEYS[] = {
 static const ev_json_key SCRATCH_KEYS[] = {
     {"name", EV_JSON_STRING, true, "name"},
     {"bytes", EV_JSON_STRING, true, "an expression"},
+    {"peers_of", EV_JSON_STRING, false, "a table of that buffer's address at each rank"},
 };
 
 static const ev_json_key HIDDEN_KEYS[] = {
@@ -131,7 +132,8 @@ static json_t *launch_json(const launch_rule *l) {
 static json_t *scratch_json(const launch_scratch *s) {
     json_t *object = json_object();
     bool ok = object != NULL && put(object, "name", json_string(s->name)) &&
-              put(object, "bytes", json_string(s->bytes));
+              put(object, "bytes", json_string(s->bytes)) &&
+              (s->peers_of == NULL || put(object, "peers_of", json_string(s->peers_of)));
     return keep_if(ok, object);
 }
 
@@ -329,6 +331,8 @@ static ev_status decode_scratch(const decoder *d, const json_t *object, const ch
                          sizeof SCRATCH_KEYS / sizeof *SCRATCH_KEYS, d->err));
     s->name = keep(d, object, "name");
     s->bytes = keep(d, object, "bytes");
+    if (json_object_get(object, "peers_of") != NULL)
+        s->peers_of = keep(d, object, "peers_of");
     return EV_OK;
 }
 

@@ -173,7 +173,8 @@ static ev_status read_scratch(plan_reading *p, const json_t *launch) {
         const char *at = reading_member(p->r, p->where, "scratch", i);
         launch_scratch *s = &p->scratch[i];
         EV_TRY(manifest_check(p->r->doc, MANIFEST_SCRATCH, object, at, p->r->err));
-        *s = (launch_scratch){ev_json_text(object, "name", ""), ev_json_text(object, "bytes", "")};
+        *s = (launch_scratch){.name = ev_json_text(object, "name", ""),
+                              .bytes = ev_json_text(object, "bytes", "")};
         if (find_argument(p->k, s->name) != NULL || is_scratch(p->plan, s->name))
             return ev_json_fail(p->r->doc, reading_join(p->r, at, "name"), p->r->err,
                                 "another buffer or an argument is named %.100s, too", s->name);

@@ -227,6 +227,13 @@ static const ev_json_key LOOP_KEYS[] = {
     {"steps", EV_JSON_ARRAY, true, "the launches of a turn, in order"},
 };
 
+static const ev_json_key SCRATCH_PEERS_KEYS[] = {
+    {"name", EV_JSON_STRING, true, "its name, in the arguments of steps"},
+    {"kind", EV_JSON_STRING, true, "peers"},
+    {"of", EV_JSON_STRING, true, "a scratch buffer before it"},
+    {"doc", EV_JSON_STRING, false, "what it is"},
+};
+
 static const ev_json_key SCRATCH_KEYS[] = {
     {"name", EV_JSON_STRING, true, "its name, in the arguments of steps"},
     {"type", EV_JSON_STRING, true, "element type, as of an argument"},
@@ -333,13 +340,16 @@ TABLE(PITCH, "arguments[].pitch", "");
 TABLE(SYMBOL, "symbols[]", "");
 TABLE(START, "starts[]", "");
 TABLE(STEP, "starts[].steps[]",
-      "A launch. All run on one memory, each when the one before has ended.");
+      "A launch. All run on one memory, each when the one before has ended; of a task with ranks, "
+      "when that rank's one before has (ranks.md).");
 TABLE(GIVEN, "starts[].steps[].arguments[] of its own", "A scalar of this launch alone.");
 TABLE(LOOP, "starts[].steps[] that repeat",
       "Steps that run again and again; none of them repeats itself.");
 TABLE(SCRATCH, "starts[].scratch[]",
       "A buffer for the launches alone. It begins uninitialised; what a launch reads of it, an "
       "earlier one wrote.");
+TABLE(SCRATCH_PEERS, "starts[].scratch[] of kind peers",
+      "Of a task with ranks: a table in memory with the address of a scratch buffer at each rank.");
 TABLE(MACRO, "starts[].macros[]", "");
 TABLE(CASE, "cases[]", "");
 TABLE(INPUTS, "cases[].inputs", "");
@@ -409,12 +419,12 @@ static void print_shapes(ev_str *out) {
 
 void task_print_schema(ev_str *out) {
     static const task_table *const tables[] = {
-        &TASK_TABLE_TASK,   &TASK_TABLE_ARGUMENT, &TASK_TABLE_STRUCT, &TASK_TABLE_BUFFER,
-        &TASK_TABLE_MEMBER, &TASK_TABLE_OWN,      &TASK_TABLE_RANK,   &TASK_TABLE_PEERS,
-        &TASK_TABLE_DOMAIN, &TASK_TABLE_PITCH,    &TASK_TABLE_SYMBOL, &TASK_TABLE_START,
-        &TASK_TABLE_STEP,   &TASK_TABLE_GIVEN,    &TASK_TABLE_LOOP,   &TASK_TABLE_SCRATCH,
-        &TASK_TABLE_MACRO,  &TASK_TABLE_CASE,     &TASK_TABLE_INPUTS, &TASK_TABLE_TOLERANCE,
-        &TASK_TABLE_WORK,
+        &TASK_TABLE_TASK,          &TASK_TABLE_ARGUMENT, &TASK_TABLE_STRUCT, &TASK_TABLE_BUFFER,
+        &TASK_TABLE_MEMBER,        &TASK_TABLE_OWN,      &TASK_TABLE_RANK,   &TASK_TABLE_PEERS,
+        &TASK_TABLE_DOMAIN,        &TASK_TABLE_PITCH,    &TASK_TABLE_SYMBOL, &TASK_TABLE_START,
+        &TASK_TABLE_STEP,          &TASK_TABLE_GIVEN,    &TASK_TABLE_LOOP,   &TASK_TABLE_SCRATCH,
+        &TASK_TABLE_SCRATCH_PEERS, &TASK_TABLE_MACRO,    &TASK_TABLE_CASE,   &TASK_TABLE_INPUTS,
+        &TASK_TABLE_TOLERANCE,     &TASK_TABLE_WORK,
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         print_table(tables[i], out);

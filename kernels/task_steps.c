@@ -70,13 +70,39 @@ static ev_status check_buffer(const steps_reader *r, const char *name, const cha
     return status;
 }
 
+/* The gates fill the table when they have placed the buffers. */
+static ev_status read_table(const steps_reader *r, const json_t *value, const char *where,
+                            launch_scratch *s) {
+    char at[TASK_MAX_WHERE];
+    loader *l = r->l;
+    if (l->t->ranks == NULL)
+        return ev_json_fail(
+            l->doc, where, l->err,
+            "a scratch buffer of kind \"peers\" is of a task with \"ranks\"; say how "
+            "many ranks there are");
+    s->peers_of = task_keep(l, ev_json_text(value, "of", ""));
+    s->bytes = ev_arena_printf(l->arena, "(%s) * %zu", l->t->ranks, sizeof(uint64_t));
+    bool is_known = false;
+    for (size_t i = 0; i < r->plan->scratch_count; i++)
+        is_known |= r->scratch[i].peers_of == NULL && strcmp(r->scratch[i].name, s->peers_of) == 0;
+    (void)snprintf(at, sizeof at, "%s.of", where);
+    if (!is_known)
+        return ev_json_fail(l->doc, at, l->err,
+                            "the table %s is of \"%s\", which is no scratch buffer before it; list "
+                            "the buffer before its table",
+                            s->name, s->peers_of);
+    return EV_OK;
+}
+
 static ev_status read_scratch(steps_reader *r, const json_t *value, const char *where,
                               launch_scratch *s) {
     char at[TASK_MAX_WHERE];
     loader *l = r->l;
     ev_type type;
     const char *count = NULL;
-    EV_TRY(task_check_keys(l, value, where, &TASK_TABLE_SCRATCH));
+    bool is_table = strcmp(ev_json_text(value, "kind", ""), "peers") == 0;
+    EV_TRY(task_check_keys(l, value, where,
+                           is_table ? &TASK_TABLE_SCRATCH_PEERS : &TASK_TABLE_SCRATCH));
     s->name = task_keep(l, ev_json_text(value, "name", ""));
     (void)snprintf(at, sizeof at, "%s.name", where);
     EV_TRY(task_check_name(l, s->name, at));
@@ -84,6 +110,8 @@ static ev_status read_scratch(steps_reader *r, const json_t *value, const char *
         return ev_json_fail(l->doc, at, l->err,
                             "a second buffer or argument is named %s; choose another name",
                             s->name);
+    if (is_table)
+        return read_table(r, value, where, s);
     (void)snprintf(at, sizeof at, "%s.type", where);
     EV_TRY(task_read_type(l, ev_json_text(value, "type", ""), at, &type));
     (void)snprintf(at, sizeof at, "%s.count", where);
@@ -211,10 +239,6 @@ static ev_status refuse_beside(loader *l, const json_t *start, const char *where
                                 "a start with \"steps\" has no \"%s\": each step has its own",
                                 keys[i]);
     }
-    if (l->t->ranks != NULL)
-        return ev_json_fail(l->doc, where, l->err,
-                            "a task with ranks has no \"steps\" or \"scratch\" yet; give each rank "
-                            "one launch");
     for (size_t i = 0; i < l->t->argument_count; i++) {
         if (l->t->arguments[i].is_field)
             return ev_json_fail(l->doc, where, l->err,

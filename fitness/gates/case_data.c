@@ -463,8 +463,8 @@ static const fit_argument *given_argument(const fit_case *c, const task_given *g
     return room;
 }
 
-static ev_status pack_given(const fitness *f, const fit_case *c, const vm_entry *entry, char *block,
-                            ev_error *err) {
+static ev_status pack_given(const fitness *f, const fit_case *c, const vm_entry *entry,
+                            uint32_t rank, char *block, ev_error *err) {
     const task_step *step = c->now.step;
     for (size_t i = 0; i < step->given_count; i++) {
         fit_argument room;
@@ -475,7 +475,7 @@ static ev_status pack_given(const fitness *f, const fit_case *c, const vm_entry 
         a.what = &at;
         if (!types_agree(&entry->params[i], &a))
             return fail_param(f, entry, i, &a, err);
-        pack_one(f, &entry->params[i], &a, 0, block);
+        pack_one(f, &entry->params[i], &a, rank, block);
     }
     return EV_OK;
 }
@@ -493,7 +493,7 @@ ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *ent
     char *block = calloc(1, entry->param_bytes + 8);
     if (block == NULL)
         return ev_fail_memory(err, entry->param_bytes);
-    ev_status status = has_own ? pack_given(f, c, entry, block, err)
+    ev_status status = has_own ? pack_given(f, c, entry, rank, block, err)
                                : pack_arguments(f, c, entry, rank, block, err);
     if (status != EV_OK) {
         free(block);

@@ -127,7 +127,9 @@ typedef struct fit_now {
 /* A scratch buffer on the device. It is lent to one launch plan after another. */
 typedef struct fit_scratch {
     const char *name;
-    uint64_t bytes;
+    uint64_t bytes; /* of all ranks */
+    uint32_t ranks;
+    bool table; /* of addresses: an input */
     bool odd, timed, taken;
     device_buffer buffer;
 } fit_scratch;
@@ -270,6 +272,11 @@ ev_status fit_ranks_begin(const fitness *f, fit_case *c, ev_error *err) EV_CHECK
 /* Fills the tables of peers, when all buffers are there. */
 ev_status fit_ranks_fill(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 uint64_t fit_address_of(const fitness *f, device_buffer buffer, uint32_t rank);
+/* Fills a table at every rank with the addresses of a buffer at each rank. */
+ev_status fit_ranks_table(fitness *f, uint32_t ranks, device_buffer table, device_buffer of,
+                          ev_error *err) EV_CHECKED;
+/* Spreads the buffers that are made next over the ranks of a case. */
+void fit_ranks_spread(const fitness *f, const fit_case *c);
 /* Packs the parameters of all ranks, and puts them into the launch. Errors as of fit_case_pack. */
 ev_status fit_params_pack(const fitness *f, const fit_case *c, const vm_entry *entry, fit_params *p,
                           device_launch *l, ev_error *err) EV_CHECKED;
@@ -459,7 +466,8 @@ typedef struct fit_run {
 /* One launch, by fit_run_launch. */
 typedef struct fit_launch {
     const launch_geometry *at;
-    bool begins; /* it resets the memory; false: it goes on from the launch before */
+    bool begins;     /* it resets the memory; false: it goes on from the launch before */
+    unsigned stream; /* of ranks: device_launch.stream */
 } fit_launch;
 
 /* Runs one launch of a candidate; trial->kernel is the kernel of that launch, and c->now tells its

@@ -44,8 +44,13 @@ ev_status fit_ranks_begin(const fitness *f, fit_case *c, ev_error *err) {
     if (c->ranks > most)
         return ev_fail(err, EV_BAD, "task %s, case %s: %u ranks, and the device has %u", f->t->name,
                        c->at->name, c->ranks, most);
-    device_group_spread(f->d, c->ranks);
+    fit_ranks_spread(f, c);
     return EV_OK;
+}
+
+void fit_ranks_spread(const fitness *f, const fit_case *c) {
+    if (device_group_count(f->d) > 0)
+        device_group_spread(f->d, c->ranks);
 }
 
 /* ---- addresses ---- */
@@ -58,6 +63,17 @@ uint64_t fit_address_of(const fitness *f, device_buffer buffer, uint32_t rank) {
 static const fit_argument *argument_of(const fitness *f, const fit_case *c,
                                        const task_argument *what) {
     return &c->arguments[what - f->t->arguments];
+}
+
+ev_status fit_ranks_table(fitness *f, uint32_t ranks, device_buffer table, device_buffer of,
+                          ev_error *err) {
+    uint64_t addresses[TASK_RANKS_MOST];
+    for (uint32_t i = 0; i < ranks; i++)
+        addresses[i] = fit_address_of(f, of, i);
+    uint64_t bytes = ranks * sizeof *addresses; /* of a rank */
+    for (uint32_t i = 0; i < ranks; i++)
+        EV_TRY(device_write(f->d, table, i * bytes, addresses, bytes, err));
+    return EV_OK;
 }
 
 /* Every rank gets the same table. */

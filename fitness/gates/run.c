@@ -271,6 +271,7 @@ ev_status fit_run_launch(fitness *f, fit_case *c, const fit_trial *trial, const 
     out->share = out->whole = 1;
     out->launch = *which->at;
     device_launch l = launch_with(c, &out->launch, options);
+    l.stream = which->stream;
     fit_params params;
     EV_TRY(fit_params_pack(f, c, device_kernel_entry(trial->kernel), &params, &l, err));
     block_sample sample;

@@ -13,7 +13,11 @@
  * sum over the launches, each with caches as cold as those of a single launch.
  *
  * A device that measures times runs all blocks of everything, and times the launches together
- * (sequence.c). */
+ * (sequence.c).
+ *
+ * Where there are ranks, all blocks run, and each launch is timed as the ranks run it. The machine
+ * runs a launch on all ranks before the next one, and judges races as if each rank's stream went on
+ * by itself (vm_stream.c). */
 #include "fitness/gates/steps.h"
 #include "fitness/gates/fitness_impl.h"
 
@@ -52,6 +56,7 @@ static ev_status new_scratch(fitness *f, const fit_scratch *like, fit_scratch **
     f->scratch = more;
     fit_scratch *made = &more[f->scratch_count];
     vm_buffer_kind kind = like->timed ? VM_BUFFER_INOUT : VM_BUFFER_SCRATCH;
+    kind = like->table ? VM_BUFFER_IN : kind;
     *made = *like;
     EV_TRY(like->odd ? device_alloc_odd(f->d, like->bytes, TASK_ALIGN, kind, like->name,
                                         &made->buffer, err)
@@ -61,25 +66,42 @@ static ev_status new_scratch(fitness *f, const fit_scratch *like, fit_scratch **
     return EV_OK;
 }
 
+static bool is_alike(const fit_scratch *a, const fit_scratch *b) {
+    return a->bytes == b->bytes && a->ranks == b->ranks && a->table == b->table &&
+           a->odd == b->odd && a->timed == b->timed && strcmp(a->name, b->name) == 0;
+}
+
+/* `of`: the name of a scratch buffer that is taken. */
+static ev_status fill_table(const fit_walk *w, const char *of, device_buffer table, ev_error *err) {
+    const launch_plan *plan = w->who->plan;
+    size_t i = 0;
+    while (strcmp(plan->scratch[i].name, of) != 0)
+        i++;
+    return fit_ranks_table(w->f, w->c->ranks, table, w->scratch[i], err);
+}
+
 static ev_status take_scratch(fit_walk *w, ev_error *err) {
     fitness *f = w->f;
     const launch_plan *plan = w->who->plan;
+    fit_ranks_spread(f, w->c);
     for (size_t i = 0; i < plan->scratch_count; i++) {
         const fit_scratch like = {.name = plan->scratch[i].name,
-                                  .bytes = w->steps.scratch[i],
+                                  .bytes = w->steps.scratch[i] * w->c->ranks,
+                                  .ranks = w->c->ranks,
+                                  .table = plan->scratch[i].peers_of != NULL,
                                   .odd = fit_case_is_odd(f, w->c),
                                   .timed = fit_case_is_sampled(f, w->c)};
         fit_scratch *s = NULL;
         for (size_t k = 0; k < f->scratch_count && s == NULL; k++) {
             fit_scratch *one = &f->scratch[k];
-            bool fits = !one->taken && one->bytes == like.bytes && one->odd == like.odd &&
-                        one->timed == like.timed && strcmp(one->name, like.name) == 0;
-            s = fits ? one : NULL;
+            s = !one->taken && is_alike(one, &like) ? one : NULL;
         }
         if (s == NULL)
             EV_TRY(new_scratch(f, &like, &s, err));
         s->taken = true;
         w->scratch[w->lent++] = s->buffer;
+        if (like.table)
+            EV_TRY(fill_table(w, plan->scratch[i].peers_of, s->buffer, err));
     }
     return EV_OK;
 }
@@ -116,6 +138,13 @@ static size_t slots_of(const fit_walk *w) {
     return w->f->t->argument_count + w->who->plan->scratch_count;
 }
 
+/* How a launch stands in the row of them that each rank's stream runs. */
+static unsigned stream_of(const fit_walk *w, size_t index) {
+    unsigned follows = index > 0 ? VM_STREAM_FOLLOWS : 0;
+    unsigned goes_on = index + 1 < w->steps.count ? VM_STREAM_GOES_ON : 0;
+    return w->c->ranks > 1 ? follows | goes_on : 0;
+}
+
 /* Runs one launch. `out` is of this launch alone. */
 static ev_status run_step(fit_walk *w, size_t index, char *const *begins, bool resets,
                           const fit_run_options *options, fit_run *out, ev_error *err) {
@@ -125,7 +154,7 @@ static ev_status run_step(fit_walk *w, size_t index, char *const *begins, bool r
     if (strcmp(plan->launches[step->launch].entry, launch_plan_entry(plan)) != 0)
         memset(own.idle_parts, 0, sizeof own.idle_parts); /* of the main kernel's grids alone */
     const fit_trial one = {.who = &own, .kernel = device_kernel_of(w->kernel, step->launch)};
-    const fit_launch which = {.at = &step->at, .begins = resets};
+    const fit_launch which = {.at = &step->at, .begins = resets, .stream = stream_of(w, index)};
     memset(out, 0, sizeof *out);
     w->c->now = (fit_now){.step = step, .index = index, .scratch = w->scratch, .begins = begins};
     if (begins != NULL)
@@ -206,6 +235,64 @@ static void end_tally(tally *sum) {
     out->wanted = (uint64_t)sum->wanted;
 }
 
+/* ---- profiles ---- */
+
+/* The profile of one launch. The kernels of a plan come from one text, so a pc is of one kernel. */
+typedef struct launch_profile {
+    size_t count; /* of instructions */
+    double *stalls;
+    model_site *sites; /* NULL, as `stalls`: not wanted */
+} launch_profile;
+
+static void profile_free(launch_profile *p) {
+    free(p->stalls);
+    free(p->sites);
+}
+
+/* Has the launches that `own` asks for profiled apart. */
+static ev_status profile_begin(const fit_walk *w, fit_run_options *own, launch_profile *p,
+                               ev_error *err) {
+    bool stalls = own->stalls != NULL, sites = own->sites != NULL;
+    *p = (launch_profile){0};
+    if (!stalls && !sites)
+        return EV_OK;
+    p->count = vm_module_insn_count(device_kernel_module(w->kernel));
+    if (stalls)
+        own->stalls = p->stalls = calloc(p->count + 1, sizeof *p->stalls);
+    if (sites)
+        own->sites = p->sites = calloc(p->count + 1, sizeof *p->sites);
+    return stalls == (p->stalls != NULL) && sites == (p->sites != NULL)
+               ? EV_OK
+               : ev_fail_memory(err, p->count * sizeof *p->sites);
+}
+
+/* Adds that of the launch that ran last, weighted by its time, and clears it. */
+static void profile_add(launch_profile *p, double ns, const fit_run_options *to) {
+    for (size_t pc = 0; p->stalls != NULL && pc < p->count; pc++)
+        to->stalls[pc] += p->stalls[pc] * ns;
+    for (size_t pc = 0; p->sites != NULL && pc < p->count; pc++) {
+        const model_site *one = &p->sites[pc];
+        model_site *sum = &to->sites[pc];
+        for (int i = 0; i < MODEL_TERM_COUNT; i++)
+            sum->stall[i] += one->stall[i] * ns;
+        sum->requests += one->requests;
+        sum->lanes += one->lanes;
+        sum->sectors += one->sectors;
+        sum->passes += one->passes;
+    }
+    if (p->sites != NULL)
+        memset(p->sites, 0, p->count * sizeof *p->sites);
+}
+
+static void profile_end(const launch_profile *p, double ns, const fit_run_options *to) {
+    for (size_t pc = 0; p->stalls != NULL && ns > 0 && pc < p->count; pc++)
+        to->stalls[pc] /= ns;
+    for (size_t pc = 0; p->sites != NULL && ns > 0 && pc < p->count; pc++) {
+        for (int i = 0; i < MODEL_TERM_COUNT; i++)
+            to->sites[pc].stall[i] /= ns;
+    }
+}
+
 /* ---- all blocks ---- */
 
 /* Timed cases have outputs and scratch buffers that a reset does not fill. */
@@ -224,19 +311,27 @@ static ev_status fill_with_poison(fit_walk *w, ev_error *err) {
 static ev_status run_whole(fit_walk *w, const fit_run_options *options, fit_run *out,
                            ev_error *err) {
     tally sum = {.out = out};
+    launch_profile profile;
+    fit_run_options own = *options;
     fit_run *one = malloc(sizeof *one);
     if (one == NULL)
         return ev_fail_memory(err, sizeof *one);
-    ev_status status = fill_with_poison(w, err);
+    ev_status status = profile_begin(w, &own, &profile, err);
+    if (status == EV_OK)
+        status = fill_with_poison(w, err);
     bool goes_on = true;
     for (size_t i = 0; i < w->steps.count && status == EV_OK && goes_on; i++) {
-        status = run_step(w, i, NULL, false, options, one, err);
-        if (status == EV_OK)
+        status = run_step(w, i, NULL, false, &own, one, err);
+        if (status == EV_OK) {
             add_run(&sum, one);
+            profile_add(&profile, one->timing.ns, options);
+        }
         goes_on = status == EV_OK && one->outcome.ok;
     }
     free(one);
     end_tally(&sum);
+    profile_end(&profile, out->timing.ns, options);
+    profile_free(&profile);
     return status;
 }
 
@@ -496,59 +591,6 @@ static void add_wanted(tally *sum, const fit_snapshot *s, size_t index, const fi
     if (one->wanted > 0)
         ran = (double)one->wanted;
     sum->wanted += all > 0 ? ran * compared / all : 0;
-}
-
-/* The profile of one launch. The kernels of a plan come from one text, so a pc is of one kernel. */
-typedef struct launch_profile {
-    size_t count; /* of instructions */
-    double *stalls;
-    model_site *sites; /* NULL, as `stalls`: not wanted */
-} launch_profile;
-
-static void profile_free(launch_profile *p) {
-    free(p->stalls);
-    free(p->sites);
-}
-
-/* Has the launches that `own` asks for profiled apart. */
-static ev_status profile_begin(const fit_walk *w, fit_run_options *own, launch_profile *p,
-                               ev_error *err) {
-    bool stalls = own->stalls != NULL, sites = own->sites != NULL;
-    *p = (launch_profile){.count = vm_module_insn_count(device_kernel_module(w->kernel))};
-    if (stalls)
-        own->stalls = p->stalls = calloc(p->count + 1, sizeof *p->stalls);
-    if (sites)
-        own->sites = p->sites = calloc(p->count + 1, sizeof *p->sites);
-    return stalls == (p->stalls != NULL) && sites == (p->sites != NULL)
-               ? EV_OK
-               : ev_fail_memory(err, p->count * sizeof *p->sites);
-}
-
-/* Adds that of the launch that ran last, weighted by its time, and clears it. */
-static void profile_add(launch_profile *p, double ns, const fit_run_options *to) {
-    for (size_t pc = 0; p->stalls != NULL && pc < p->count; pc++)
-        to->stalls[pc] += p->stalls[pc] * ns;
-    for (size_t pc = 0; p->sites != NULL && pc < p->count; pc++) {
-        const model_site *one = &p->sites[pc];
-        model_site *sum = &to->sites[pc];
-        for (int i = 0; i < MODEL_TERM_COUNT; i++)
-            sum->stall[i] += one->stall[i] * ns;
-        sum->requests += one->requests;
-        sum->lanes += one->lanes;
-        sum->sectors += one->sectors;
-        sum->passes += one->passes;
-    }
-    if (p->sites != NULL)
-        memset(p->sites, 0, p->count * sizeof *p->sites);
-}
-
-static void profile_end(const launch_profile *p, double ns, const fit_run_options *to) {
-    for (size_t pc = 0; p->stalls != NULL && ns > 0 && pc < p->count; pc++)
-        to->stalls[pc] /= ns;
-    for (size_t pc = 0; p->sites != NULL && ns > 0 && pc < p->count; pc++) {
-        for (int i = 0; i < MODEL_TERM_COUNT; i++)
-            to->sites[pc].stall[i] /= ns;
-    }
 }
 
 static ev_status run_sampled(fit_walk *w, const fit_snapshot *s, const fit_run_options *options,

@@ -185,6 +185,10 @@ static const struct {
     {"\"partial\"", "\"M\"", "scratch buffer 0, name: the name M is taken"},
     {"\"M * 4\"", "\"K * 4\"", "scratch buffer partial, bytes: expression \"K * 4\""},
     {"\"M * 4\"", "\"0\"", "scratch buffer partial, bytes: expression \"0\" is 0"},
+    {"\"M * 4\"", "\"M * 4\", \"peers_of\": \"partial\"",
+     "scratch buffer partial, peers of: \"partial\" is no scratch buffer before it"},
+    {"\"M * 4\"}", "\"M * 4\"}, {\"name\": \"t\", \"bytes\": \"8\", \"peers_of\": \"q\"}",
+     "scratch buffer t, peers of: \"q\" is no scratch buffer before it; list the buffer before"},
     {"\"rows\"", "\"partial\"", "hidden parameter 0, name: the name partial is taken"},
     {"\"u8\"", "\"u9\"", "plan.json:7:13: unknown type \"u9\"; there are u8"},
     {"\"M / 2\"", "\"256\"", "hidden parameter rows, value: expression \"256\" is 256"},
@@ -284,6 +288,27 @@ static void test_round_trip(void **state) {
     read_free(&one);
     read_free(&two);
     read_free(&three);
+}
+
+/* A table of the addresses of a scratch buffer at each rank. */
+static void test_table(void **state) {
+    (void)state;
+    char *text =
+        replaced(FULL, "\"M * 4\"}",
+                 "\"M * 4\"}, {\"name\": \"t\", \"bytes\": \"8\", \"peers_of\": \"partial\"}");
+    read_plan one = read_ok(text);
+    char *form = canonical(one.plan);
+    read_plan two = read_ok(form);
+    free(text);
+    free(form);
+    read_free(&one);
+    ev_arena *arena = ev_arena_new();
+    const launch_plan *clone = NULL;
+    assert_int_equal(launch_plan_clone(two.plan, arena, &clone, NULL), EV_OK);
+    read_free(&two);
+    assert_null(clone->scratch[0].peers_of);
+    assert_string_equal(clone->scratch[1].peers_of, "partial");
+    ev_arena_free(arena);
 }
 
 /* The form of a plan of one launch never changes: records and bundles hold its hash. */
@@ -553,21 +578,14 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_refuses_counts),
-        cmocka_unit_test(test_any_names),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_known_hash),
-        cmocka_unit_test(test_clone),
-        cmocka_unit_test(test_geometry),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_exchanges),
-        cmocka_unit_test(test_cannot_launch),
-        cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_hidden_and_scratch_at_values),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_reads),          cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_refuses_counts), cmocka_unit_test(test_any_names),
+        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_table),
+        cmocka_unit_test(test_known_hash),     cmocka_unit_test(test_clone),
+        cmocka_unit_test(test_geometry),       cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_exchanges),      cmocka_unit_test(test_cannot_launch),
+        cmocka_unit_test(test_overflow),       cmocka_unit_test(test_hidden_and_scratch_at_values),
+        cmocka_unit_test(test_ranges),         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,7 +152,8 @@ static const launch_rule launches[] = {
     {"put", GRID, first, 4}, {"put", GRID, turn, 4}, {"last", GRID, end, 4}};
 static const launch_pair swaps[] = {{{"a", "b"}}};
 static const launch_loop loops[] = {{1, 1, "R", "k", swaps, 1}};
-static const launch_scratch scratch[] = {{"a", "4 * N"}, {"b", "n * 4"}};
+static const launch_scratch scratch[] = {{.name = "a", .bytes = "4 * N"},
+                                         {.name = "b", .bytes = "n * 4"}};
 const launch_plan SAMPLE_STEPS = {.launches = launches,
                                   .launch_count = 3,
                                   .loops = loops,

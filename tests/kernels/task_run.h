@@ -43,29 +43,47 @@ static inline void task_run_place(const task_inputs *in, task_run *run, uint32_t
     }
 }
 
-/* Fills the tables of peers and the parameters of a rank. */
-static inline void task_run_fill(const task_inputs *in, task_run *run, uint32_t rank,
+/* Fills the tables of peers of a rank. */
+static inline void task_run_tables(const task_inputs *in, const task_run *run, uint32_t rank) {
+    for (size_t i = 0; i < in->t->argument_count; i++) {
+        const char *of = in->t->arguments[i].peers_of;
+        uint64_t address = run->addresses[rank][i];
+        uint64_t *table = of != NULL ? vm_memory_host(run->memories[rank], address) : NULL;
+        for (uint32_t peer = 0; of != NULL && peer < run->ranks; peer++)
+            table[peer] = run->addresses[peer][task_inputs_index(in, of)];
+    }
+}
+
+/* Fills the parameters of a rank. */
+static inline void task_run_fill(const task_inputs *in, const task_run *run, uint32_t rank,
                                  const vm_entry *entry, unsigned char *params) {
     for (size_t i = 0; i < in->t->argument_count; i++) {
         const task_argument *a = &in->t->arguments[i];
         unsigned char *param = params + entry->params[a->parameter].offset + a->offset;
         uint64_t address = run->addresses[rank][i];
-        if (a->kind == TASK_SCALAR) {
+        if (a->kind == TASK_SCALAR)
             ev_type_set(a->type, param, 0, a->is_rank ? rank : in->arguments[i].value);
-            continue;
-        }
-        memcpy(param, &address, sizeof address);
-        for (uint32_t peer = 0; a->peers_of != NULL && peer < run->ranks; peer++) {
-            uint64_t *table = vm_memory_host(run->memories[rank], address);
-            table[peer] = run->addresses[peer][task_inputs_index(in, a->peers_of)];
-        }
+        else
+            memcpy(param, &address, sizeof address);
     }
 }
 
+/* ---- starts of several launches ---- */
+
+typedef struct task_run_row {
+    const task_inputs *in;
+    const task_start *start;
+    const vm_module *module;
+    uint64_t seed;
+    task_run *run;
+    task_steps steps;
+    uint64_t scratch[TASK_RANKS_MOST][TASK_MAX_SCRATCH]; /* addresses */
+} task_run_row;
+
 /* Writes the parameters of one of several launches. */
-static inline void task_run_fill_step(const task_inputs *in, const task_run *run,
-                                      const task_step *step, const uint64_t *scratch,
+static inline void task_run_fill_step(const task_run_row *row, const task_step *step, uint32_t rank,
                                       const vm_entry *entry, unsigned char *params) {
+    const task_inputs *in = row->in;
     assert_int_equal(entry->param_count, step->given_count);
     for (size_t i = 0; i < step->given_count; i++) {
         const task_given *g = &step->given[i];
@@ -74,60 +92,93 @@ static inline void task_run_fill_step(const task_inputs *in, const task_run *run
         if (g->kind == TASK_GIVEN_VALUE)
             ev_type_set(g->type, param, 0, g->value.real);
         else if (g->kind == TASK_GIVEN_SCRATCH)
-            memcpy(param, &scratch[g->index], sizeof *scratch);
+            memcpy(param, &row->scratch[rank][g->index], sizeof(uint64_t));
         else if (a->kind == TASK_SCALAR)
-            ev_type_set(a->type, param, 0, in->arguments[g->index].value);
+            ev_type_set(a->type, param, 0, a->is_rank ? rank : in->arguments[g->index].value);
         else
-            memcpy(param, &run->addresses[0][g->index], sizeof(uint64_t));
+            memcpy(param, &row->run->addresses[rank][g->index], sizeof(uint64_t));
     }
 }
 
-static inline vm_result task_run_step(const task_inputs *in, const task_run *run,
-                                      const task_step *step, const uint64_t *scratch,
-                                      const vm_module *module, const vm_entry *entry,
-                                      uint64_t schedule_seed) {
+/* The scratch buffers of all ranks, and their tables. */
+static inline void task_run_scratch(task_run_row *row) {
     ev_error err = {EV_OK, ""};
+    const launch_plan *plan = row->start->plan;
+    for (size_t i = 0; i < plan->scratch_count; i++) {
+        const char *of = plan->scratch[i].peers_of;
+        vm_buffer_kind kind = of != NULL ? VM_BUFFER_IN : VM_BUFFER_SCRATCH;
+        size_t owner = 0;
+        while (of != NULL && strcmp(plan->scratch[owner].name, of) != 0)
+            owner++;
+        for (uint32_t r = 0; r < row->run->ranks; r++)
+            OK_OR_FAIL(vm_memory_alloc(row->run->memories[r], row->steps.scratch[i], kind,
+                                       plan->scratch[i].name, &row->scratch[r][i], &err));
+        for (uint32_t r = 0; of != NULL && r < row->run->ranks; r++) {
+            uint64_t *table = vm_memory_host(row->run->memories[r], row->scratch[r][i]);
+            for (uint32_t peer = 0; peer < row->run->ranks; peer++)
+                table[peer] = row->scratch[peer][owner];
+        }
+    }
+}
+
+static inline void task_run_step(task_run_row *row, size_t index) {
+    ev_error err = {EV_OK, ""};
+    task_run *run = row->run;
+    const task_step *step = &row->steps.all[index];
+    const char *name = row->start->plan->launches[step->launch].entry;
+    const vm_entry *entry = vm_module_find(row->module, name);
+    vm_launch launches[TASK_RANKS_MOST];
+    vm_rank ranks[TASK_RANKS_MOST];
+    vm_result results[TASK_RANKS_MOST];
+    unsigned char *params[TASK_RANKS_MOST];
+    bool many = run->ranks > 1;
     assert_non_null(entry);
-    unsigned char *params = calloc(1, entry->param_bytes + 8);
-    assert_non_null(params);
-    task_run_fill_step(in, run, step, scratch, entry, params);
-    vm_launch launch = {.module = module,
-                        .entry = entry,
-                        .dynamic_shared = step->at.shared_bytes,
-                        .params = params,
-                        .checks = VM_CHECK_ALL,
-                        .schedule_seed = schedule_seed};
-    memcpy(launch.grid, step->at.grid, sizeof step->at.grid);
-    memcpy(launch.block, step->at.block, sizeof step->at.block);
-    vm_rank rank = {run->memories[0], &launch};
-    vm_result result;
-    OK_OR_FAIL(vm_run_ranks(&rank, 1, &result, &err));
-    free(params);
-    return result;
+    for (uint32_t r = 0; r < run->ranks; r++) {
+        params[r] = calloc(1, entry->param_bytes + 8);
+        assert_non_null(params[r]);
+        task_run_fill_step(row, step, r, entry, params[r]);
+        launches[r] = (vm_launch){.module = row->module,
+                                  .entry = entry,
+                                  .dynamic_shared = step->at.shared_bytes,
+                                  .params = params[r],
+                                  .checks = VM_CHECK_ALL,
+                                  .schedule_seed = row->seed};
+        if (many && index > 0)
+            launches[r].stream |= VM_STREAM_FOLLOWS;
+        if (many && index + 1 < row->steps.count)
+            launches[r].stream |= VM_STREAM_GOES_ON;
+        memcpy(launches[r].grid, step->at.grid, sizeof step->at.grid);
+        memcpy(launches[r].block, step->at.block, sizeof step->at.block);
+        ranks[r] = (vm_rank){run->memories[r], &launches[r]};
+    }
+    OK_OR_FAIL(vm_run_ranks(ranks, run->ranks, results, &err));
+    run->result = results[0];
+    for (uint32_t r = 0; r < run->ranks; r++)
+        free(params[r]);
 }
 
 /* A start of several launches, up to the first that ends in a trap. */
 static inline task_run task_run_steps(const task_inputs *in, const task_start *start,
                                       const vm_module *module, uint64_t schedule_seed) {
     ev_error err = {EV_OK, ""};
-    const launch_plan *plan = start->plan;
     task_run run = {.ranks = 1, .result = {.ok = true}};
-    task_steps steps;
-    uint64_t scratch[TASK_MAX_SCRATCH];
-    OK_OR_FAIL(task_steps_of(in->t, start, plan, NULL, 0, in->c, &steps, &err));
-    OK_OR_FAIL(vm_memory_new_peers(UINT64_C(1) << 30, 1, run.memories, &err));
-    task_run_place(in, &run, 0);
-    for (size_t i = 0; i < plan->scratch_count; i++)
-        OK_OR_FAIL(vm_memory_alloc(run.memories[0], steps.scratch[i], VM_BUFFER_SCRATCH,
-                                   plan->scratch[i].name, &scratch[i], &err));
-    for (size_t i = 0; i < steps.count && run.result.ok; i++) {
-        const task_step *step = &steps.all[i];
-        const vm_entry *entry = vm_module_find(module, plan->launches[step->launch].entry);
-        run.result = task_run_step(in, &run, step, scratch, module, entry, schedule_seed);
-    }
-    task_steps_free(&steps);
+    task_run_row row = {
+        .in = in, .start = start, .module = module, .seed = schedule_seed, .run = &run};
+    OK_OR_FAIL(task_ranks_of(in->t, in->c, &run.ranks, &err));
+    OK_OR_FAIL(task_steps_of(in->t, start, start->plan, NULL, 0, in->c, &row.steps, &err));
+    OK_OR_FAIL(vm_memory_new_peers(UINT64_C(1) << 30, run.ranks, run.memories, &err));
+    for (uint32_t r = 0; r < run.ranks; r++)
+        task_run_place(in, &run, r);
+    for (uint32_t r = 0; r < run.ranks; r++)
+        task_run_tables(in, &run, r);
+    task_run_scratch(&row);
+    for (size_t i = 0; i < row.steps.count && run.result.ok; i++)
+        task_run_step(&row, i);
+    task_steps_free(&row.steps);
     return run;
 }
+
+/* ---- a launch ---- */
 
 static inline task_run task_run_plain(const task_inputs *in, const task_start *start,
                                       const vm_module *module, uint64_t schedule_seed) {
@@ -149,6 +200,7 @@ static inline task_run task_run_plain(const task_inputs *in, const task_start *s
     for (uint32_t rank = 0; rank < run.ranks; rank++) {
         params[rank] = calloc(1, entry->param_bytes + 8);
         assert_non_null(params[rank]);
+        task_run_tables(in, &run, rank);
         task_run_fill(in, &run, rank, entry, params[rank]);
         launches[rank] = (vm_launch){.module = module,
                                      .entry = entry,

@@ -410,6 +410,10 @@ static const mistake MISTAKES[] = {
      ":6:", "of kind \"peers\" is of a task with \"ranks\"; say how many ranks there are"},
     {"\"kind\": \"scalar\", \"type\": \"s32\"", "\"kind\": \"peers\"", ":6:", "'of' is missing"},
     {"\"zero_where\": \"x\"", "\"by_rank\": true", ":5:", "\"by_rank\" of y is of a task with"},
+    {"\"entry\": \"k\", \"grid\": \"ceil_div(n, T)\", \"block\": [\"T\", 2],",
+     "\"scratch\": [{\"name\": \"a\", \"kind\": \"peers\", \"of\": \"z\"}],\n"
+     "\"steps\": [{\"entry\": \"k\", \"grid\": 1, \"block\": 32}],",
+     ":10:", "a scratch buffer of kind \"peers\" is of a task with \"ranks\"; say how many ranks"},
     {"\"value\": \"n / 2.0\"", "\"by_rank\": true", ":7:", "has no \"by_rank\""},
     {WORK("{\"bytes\": 1, \"link_bytes\": 1}"),
      ":14:", "a task without \"ranks\" has no links; leave it out"},

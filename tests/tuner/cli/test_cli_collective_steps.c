@@ -1,0 +1,216 @@
+/* Tasks with ranks whose starts have several launches, through the binary: a right one passes, is
+ * profiled as the sum of its launches and tuned; a wait that is forgotten between launches is found
+ * in the launch that needs it. */
+#include "tests/cli_run.h"
+
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/asserts.h"
+
+/* An all-reduce: `put` leaves the rank's numbers in a scratch buffer and tells the peers, `get`
+ * waits for theirs and adds them up. The stage is what the oracle of ar_oneshot wants. */
+static const char source[] =
+    "#include \"evoke_cuda.h\"\n"
+    "extern \"C\" __global__ void put(const float *__restrict__ input, float *stage, float *mine,\n"
+    "    unsigned *const *__restrict__ all_flags, int n, int ranks, int rank, unsigned epoch) {\n"
+    "    int i = blockIdx.x * 64 + threadIdx.x, peer = threadIdx.x;\n"
+    "    size_t half = (size_t)(epoch & 1) * ((n + 3) / 4 * 4);\n"
+    "    if (i < n)\n"
+    "        stage[half + i] = mine[i] = input[i];\n"
+    "    __syncthreads();\n"
+    "    if (peer < ranks) {\n"
+    "        __threadfence_system();\n"
+    "        *(volatile unsigned *)&all_flags[peer][blockIdx.x * ranks + rank] = epoch;\n"
+    "    }\n"
+    "}\n"
+    "extern \"C\" __global__ void get(float *output, const float *mine,\n"
+    "    float *const *__restrict__ all, unsigned *flags, int n, int ranks, unsigned epoch) {\n"
+    "    int i = blockIdx.x * 64 + threadIdx.x, peer = threadIdx.x;\n"
+    "    if (peer < ranks) {\n"
+    "        while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - epoch) < 0)\n"
+    "            ;\n"
+    "        __threadfence_system();\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    if (i < n) {\n"
+    "        float sum = 0.0f;\n"
+    "        for (int r = 0; r < ranks; r++)\n"
+    "            sum += all[r][i];\n"
+    "        output[i] = sum + 0.0f * mine[i];\n"
+    "    }\n"
+    "}\n";
+
+static const char task_text[] =
+    "{\"name\": \"sum_up\", \"family\": \"f\", \"doc\": \"d\", \"ranks\": \"ranks\",\n"
+    " \"arguments\": [\n"
+    "  {\"name\": \"input\", \"kind\": \"in\", \"type\": \"f32\", \"count\": \"n\",\n"
+    "   \"data\": {\"generator\": \"normal\"}},\n"
+    "  {\"name\": \"output\", \"kind\": \"out\", \"type\": \"f32\", \"count\": \"n\"},\n"
+    "  {\"name\": \"stage\", \"kind\": \"inout\", \"type\": \"f32\", \"count\": "
+    "\"8 * ceil_div(n, 4)\",\n"
+    "   \"by_rank\": true, \"data\": {\"generator\": \"normal\"}},\n"
+    "  {\"name\": \"flags\", \"kind\": \"inout\", \"type\": \"u32\", \"initial\": \"constant\",\n"
+    "   \"count\": \"ceil_div(n, 64) * ranks\",\n"
+    "   \"data\": {\"generator\": \"constant\", \"value\": \"epoch - 1\"},\n"
+    "   \"domain\": {\"min\": \"epoch - 1\", \"max\": \"epoch - 1\"}},\n"
+    "  {\"name\": \"all_flags\", \"kind\": \"peers\", \"of\": \"flags\"},\n"
+    "  {\"name\": \"n\", \"kind\": \"scalar\", \"type\": \"s32\"},\n"
+    "  {\"name\": \"ranks\", \"kind\": \"scalar\", \"type\": \"s32\"},\n"
+    "  {\"name\": \"rank\", \"kind\": \"rank\", \"type\": \"s32\"},\n"
+    "  {\"name\": \"epoch\", \"kind\": \"scalar\", \"type\": \"u32\"}],\n"
+    " \"starts\": [\n"
+    "  {\"name\": \"plain\", \"source\": \"sum.cu\",\n"
+    "   \"scratch\": [{\"name\": \"mine\", \"type\": \"f32\", \"count\": \"n\"},\n"
+    "    {\"name\": \"all\", \"kind\": \"peers\", \"of\": \"mine\"}],\n"
+    "   \"steps\": [{\"entry\": \"put\", \"grid\": \"ceil_div(n, 64)\", \"block\": 64,\n"
+    "     \"arguments\": [\"input\", \"stage\", \"mine\", \"all_flags\", \"n\", \"ranks\", "
+    "\"rank\",\n"
+    "      \"epoch\"]},\n"
+    "    {\"entry\": \"get\", \"grid\": \"ceil_div(n, 64)\", \"block\": 64,\n"
+    "     \"arguments\": [\"output\", \"mine\", \"all\", \"flags\", \"n\", \"ranks\", "
+    "\"epoch\"]}]}],\n"
+    " \"oracle\": \"ar_oneshot\", \"tolerance\": {\"relative_l2\": 1e-6},\n"
+    " \"cases\": [\n"
+    "  {\"name\": \"s\", \"split\": \"search\", \"use\": \"smoke\", "
+    "\"shape\": {\"n\": 70, \"ranks\": 3, \"epoch\": 1}},\n"
+    "  {\"name\": \"c\", \"split\": \"search\", \"use\": \"check\", "
+    "\"shape\": {\"n\": 301, \"ranks\": 4, \"epoch\": 2}},\n"
+    "  {\"name\": \"t\", \"split\": \"search\", \"use\": \"time\", "
+    "\"shape\": {\"n\": 2048, \"ranks\": 4, \"epoch\": 3}},\n"
+    "  {\"name\": \"h\", \"split\": \"held-out\", \"use\": \"time\", "
+    "\"shape\": {\"n\": 1500, \"ranks\": 2, \"epoch\": 4}}]}\n";
+
+static int setup(void **state) {
+    int failed = cli_setup(state);
+    if (failed == 0) {
+        cli_write("right.cu", source);
+        cli_write("sum.cu", source);
+        cli_write("sum.json", task_text);
+    }
+    return failed;
+}
+
+/* The rows of `evoke check`; the caller's reference. */
+static json_t *rows_of(int exit_code) {
+    json_t *all =
+        cli_json(CLI_RUN("check", cli_path("sum.json"), "--split", "all", "--json"), exit_code);
+    json_t *rows = json_incref(json_object_get(all, "rows"));
+    json_decref(all);
+    assert_true(json_array_size(rows) > 0);
+    return rows;
+}
+
+static const char *text_of(const json_t *row, const char *key) {
+    const char *text = json_string_value(json_object_get(row, key));
+    return text != NULL ? text : "";
+}
+
+static void must_pass(void) {
+    json_t *rows = rows_of(0);
+    assert_int_equal(json_array_size(rows), 4);
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        assert_string_equal(text_of(json_array_get(rows, i), "verdict"), "pass");
+    json_decref(rows);
+}
+
+static void must_fail(const char *old, const char *new, const char *first, const char *second) {
+    cli_copy_changed("right.cu", "sum.cu", old, new);
+    ev_proc_result r = CLI_RUN("check", cli_path("sum.json"), "--split", "all");
+    assert_int_not_equal(r.exit_code, 0);
+    char *text = NULL;
+    assert_true(asprintf(&text, "%s%s", ev_str_text(&r.out), ev_str_text(&r.err)) > 0);
+    if (strstr(text, first) == NULL || strstr(text, second) == NULL)
+        fail_msg("no '%s' and '%s': %s", first, second, text);
+    free(text);
+    ev_proc_result_free(&r);
+    cli_write("sum.cu", source);
+}
+
+#define POLL "while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - epoch) < 0)"
+
+static void test_right(void **state) {
+    (void)state;
+    must_pass();
+}
+
+/* Whatever the ranks do in which order, nothing says that the peers have put their numbers. */
+static void test_no_wait(void **state) {
+    (void)state;
+    must_fail(POLL, "if (epoch == 12345)", "launch 2 of 2, kernel `get`: race-global",
+              " in an earlier launch, which nothing of scope .sys orders");
+}
+
+static void test_narrow_fence(void **state) {
+    (void)state;
+    must_fail("__threadfence_system();\n        *(vol", "__threadfence();\n        *(vol",
+              "launch 2 of 2, kernel `get`: race-global", "of rank ");
+}
+
+/* No launch of the peers can end a wait for what only the next launch tells. */
+static void test_told_too_late(void **state) {
+    (void)state;
+    must_fail("    __syncthreads();\n    if (peer < ranks) {\n        __threadfence_system();\n",
+              "    while (*(volatile unsigned *)&all_flags[rank][0] == epoch - 1)\n        ;\n"
+              "    if (peer < ranks) {\n        __threadfence_system();\n",
+              "launch 1 of 2, kernel `put`: deadlock", "polls 'flags'+0 of rank ");
+}
+
+/* The time is that of both launches, each with its own begin. */
+static void test_profiled(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("profile", cli_path("sum.json"), "--json"), 0);
+    assert_int_equal(json_integer_value(json_object_get(json, "ranks")), 4);
+    assert_int_equal(json_integer_value(json_object_get(json, "launches")), 2);
+    assert_string_equal(text_of(json, "time_kind"), "modelled");
+    assert_true(json_number_value(json_object_get(json, "ns")) > 6000);
+    json_decref(json);
+}
+
+static void test_tuned(void **state) {
+    (void)state;
+    json_t *all = cli_json(CLI_RUN("tune", cli_path("sum.json"), "--evaluations", "16", "--seed",
+                                   "5", "--records", cli_path("r.sqlite"), "--json"),
+                           0);
+    assert_int_equal(json_array_size(json_object_get(all, "rows")), 1);
+    json_decref(all);
+    ev_proc_result r = CLI_RUN("explain", cli_path("r.sqlite"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+}
+
+/* A changed task is refused, and the message has the words. */
+static void must_refuse(const char *old, const char *new, const char *words) {
+    cli_copy_changed("sum.json", "changed.json", old, new);
+    cli_expect_error(CLI_RUN("check", cli_path("changed.json")), 2, words);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    must_refuse("\"of\": \"mine\"", "\"of\": \"stage\"",
+                "the table all is of \"stage\", which is no scratch buffer before it; list");
+    must_refuse("\"kind\": \"peers\", \"of\": \"mine\"", "\"kind\": \"peers\"", "'of' is missing");
+    must_refuse("\"of\": \"mine\"", "\"of\": \"mine\", \"count\": 4", "unknown key 'count'");
+    must_refuse("{\"entry\": \"get\"", "{\"entry\": \"got\"", "got");
+    cli_expect_error(
+        CLI_RUN("tune", cli_path("sum.json"), "--evaluations", "9", "--out", cli_path("b")), 2,
+        "task sum_up has ranks: ");
+    cli_expect_error(CLI_RUN("check", cli_path("sum.json"), "--device", "cuda:0"), 2,
+                     "times of several ranks are modelled, not yet measured; give --device");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_right),        cmocka_unit_test(test_no_wait),
+        cmocka_unit_test(test_narrow_fence), cmocka_unit_test(test_told_too_late),
+        cmocka_unit_test(test_profiled),     cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, setup, cli_teardown);
+}
