@@ -20,6 +20,11 @@ FIGURES = HOME / "results" / "kernel-floors.json"
 PAGE = HOME / "docs" / "kernels.md"
 PROSE = HOME / "kernels" / "document.md"
 DEVICES = ("vm:h200", "vm:a100")
+# Fused collectives, and the kernel that is their schedule without shards and without fusion. Their
+# own start UNFUSED is the schedule with shards.
+FUSED = {"ar_fused_adam": "ar_then_adam", "ar_fused_lamb": "ar_then_lamb",
+         "ar_fused_sgd": "ar_then_sgd"}
+UNFUSED = "unfused"
 
 
 def ask(evoke, *words):
@@ -38,8 +43,20 @@ def timed(task, *splits):
 
 
 def hand_tuned(task):
-    """The last start: a later hand-tuned one is better than those before."""
-    return task["starts"][-1]
+    """The last start: a later hand-tuned one is better than those before. A reference, which a
+    kernel is compared with, is none."""
+    starts = json.loads(pathlib.Path(task["path"]).read_text())["starts"]
+    return [start["name"] for start in starts if not start.get("reference")][-1]
+
+
+def schedules(evoke, task):
+    """Times of the starts that the table of schedules compares, at all timed cases."""
+    starts = {"hand": hand_tuned(task)}
+    if task["kernel"] in FUSED:
+        starts[UNFUSED] = UNFUSED
+    return {device: {case: {name: profile(evoke, task["kernel"], start, case, device)["ns"]
+                            for name, start in starts.items()} for case in timed(task)}
+            for device in DEVICES}
 
 
 def measure(evoke, tasks, reuse):
@@ -59,6 +76,8 @@ def measure(evoke, tasks, reuse):
                           for name, start in starts.items()} for device in DEVICES}
         rows.append({"kernel": kernel, "task_sha256": task["task_sha256"], "case": largest,
                      "times": times})
+        if kernel in FUSED or kernel in FUSED.values():
+            rows[-1]["schedules"] = schedules(evoke, task)
         print(f"{kernel}, {largest}", file=sys.stderr)
     FIGURES.write_text(json.dumps({"command": "kernels/document.py build/evoke measure",
                                    "kernels": rows}, indent=1) + "\n")
@@ -77,6 +96,28 @@ def row_of(task, figures):
     return "| " + " | ".join(cells) + " |\n"
 
 
+def compared(kernel, case, figures):
+    """The cells of a row of the table of schedules."""
+    cells = [f"`{kernel}`", f"`{case}`"]
+    for device in DEVICES:
+        own = figures[kernel]["schedules"][device][case]
+        whole = figures[FUSED[kernel]]["schedules"][device][case]["hand"]
+        cells.append(f"{own['hand'] / 1000:.1f} us")
+        cells += [f"{ns / 1000:.1f} us, {ns / own['hand']:.2f}x" for ns in (own[UNFUSED], whole)]
+    return cells
+
+
+def schedule_table(tasks, figures):
+    header = ["kernel", "case"]
+    for device in DEVICES:
+        header += [f"{device}: fused", "unfused, sharded", "unfused, unsharded"]
+    table = "| " + " | ".join(header) + " |\n" + "|---" * len(header) + "|\n"
+    for task in tasks:
+        for case in timed(task) if task["kernel"] in FUSED else []:
+            table += "| " + " | ".join(compared(task["kernel"], case, figures)) + " |\n"
+    return table
+
+
 def page(tasks, figures):
     header = ["kernel", "family", "paper", "case"]
     for device in DEVICES:
@@ -87,7 +128,8 @@ def page(tasks, figures):
     for task in tasks:
         cases = ", ".join(f"`{case}`" for case in timed(task))
         what += f"| `{task['kernel']}` | {task['doc']} | {cases} |\n"
-    return PROSE.read_text().replace("@TIMES@\n", table).replace("@KERNELS@\n", what)
+    text = PROSE.read_text().replace("@TIMES@\n", table).replace("@KERNELS@\n", what)
+    return text.replace("@SCHEDULES@\n", schedule_table(tasks, figures))
 
 
 def main():

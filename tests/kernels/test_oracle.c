@@ -345,9 +345,20 @@ static real fused_reference(const task_inputs *in, const char *output, uint64_t 
     return next;
 }
 
+/* Every rank has the moments of all parameters. */
+static real then_adam_reference(const task_inputs *in, const char *output, uint64_t at) {
+    bool is_moment = strcmp(output, "m") == 0 || strcmp(output, "v") == 0;
+    return is_moment ? adam_reference(in, output, at) : fused_reference(in, output, at);
+}
+
 static real fused_sgd_reference(const task_inputs *in, const char *output, uint64_t at) {
     real next = 0;
     return left_behind(in, output, at, &next) ? next : sgd_reference(in, output, at);
+}
+
+static real then_sgd_reference(const task_inputs *in, const char *output, uint64_t at) {
+    return strcmp(output, "v") == 0 ? sgd_reference(in, output, at)
+                                    : fused_sgd_reference(in, output, at);
 }
 
 /* LAMB takes Adam's step with decoupled decay, at the trust ratio times the rate. */
@@ -398,6 +409,11 @@ static real lamb_reference(const task_inputs *in, const char *output, uint64_t a
            number(in, "rate") * trust_reference(in) * update_reference(in, i);
 }
 
+static real then_lamb_reference(const task_inputs *in, const char *output, uint64_t at) {
+    bool is_moment = strcmp(output, "m") == 0 || strcmp(output, "v") == 0;
+    return is_moment ? adam_reference(in, output, at) : lamb_reference(in, output, at);
+}
+
 /* The corrections that the kernel gets are 1 - beta^step: checked here, as both sides above take
  * them as given. */
 static void check_corrections(const task_inputs *in) {
@@ -441,7 +457,8 @@ static void check_task(const char *name, reference *ref) {
             continue;
         task_inputs in = task_inputs_make(t, &t->cases[i]);
         if (strcmp(name, "ar_adam") == 0 || strcmp(name, "ar_fused_adam") == 0 ||
-            strcmp(name, "ar_fused_lamb") == 0)
+            strcmp(name, "ar_fused_lamb") == 0 || strcmp(name, "ar_then_adam") == 0 ||
+            strcmp(name, "ar_then_lamb") == 0)
             check_corrections(&in);
         for (size_t a = 0; a < t->argument_count; a++) {
             if (t->arguments[a].kind == TASK_OUT || t->arguments[a].kind == TASK_INOUT) {
@@ -518,8 +535,11 @@ static void test_ranks(void **state) {
     check_task("ar_oneshot", oneshot_reference);
     check_task("ar_ring", ring_reference);
     check_task("ar_fused_adam", fused_reference);
+    check_task("ar_then_adam", then_adam_reference);
     check_task("ar_fused_sgd", fused_sgd_reference);
     check_task("ar_fused_lamb", lamb_reference);
+    check_task("ar_then_sgd", then_sgd_reference);
+    check_task("ar_then_lamb", then_lamb_reference);
 }
 
 /* Where the mask is off, the answer is exactly zero; where it is on, it is not. */
@@ -720,7 +740,8 @@ static void test_missing_arguments(void **state) {
         "fft_conv2d",      "fft_conv2d_bp_data",   "ar_adam",          "ar_sgd_momentum",
         "bc_fp",           "bc_bp_data",           "bc_bp_weight",     "ar_oneshot",
         "ar_ring",         "ar_fused_adam",        "sd_lstm_fp_f16",   "sd_lstm_seq",
-        "ar_fused_sgd",    "ar_fused_lamb"};
+        "ar_fused_sgd",    "ar_fused_lamb",        "ar_then_adam",     "ar_then_sgd",
+        "ar_then_lamb"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};

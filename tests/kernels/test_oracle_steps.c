@@ -71,7 +71,8 @@ static void must_bound(const char *name, float v, double beta2, double epsilon, 
 
 static void test_bounds(void **state) {
     (void)state;
-    static const char *const names[] = {"ar_fused_adam", "ar_fused_lamb"};
+    static const char *const names[] = {"ar_fused_adam", "ar_fused_lamb", "ar_then_adam",
+                                        "ar_then_lamb"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         must_bound(names[i], 1e-4F, 0.999, 1e-8, 0.99);
         must_bound(names[i], 1e-12F, 0.999, 1e-8, 0.99);
@@ -93,7 +94,8 @@ static const task_argument *find(const task *t, const char *name) {
  * far from 0. */
 static void test_ranges(void **state) {
     (void)state;
-    static const char *const names[] = {"ar_fused_adam", "ar_fused_lamb"};
+    static const char *const names[] = {"ar_fused_adam", "ar_fused_lamb", "ar_then_adam",
+                                        "ar_then_lamb"};
     static const struct {
         const char *name;
         double legal, illegal;

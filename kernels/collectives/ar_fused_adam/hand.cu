@@ -7,6 +7,8 @@
  * the wait. Flags are stored with release semantics and polled with acquire semantics: no step has
  * a fence of its own. A rank begins with the peer behind it, so that not all send to one. */
 #include "evoke_cuda.h"
+
+#include "evoke_adam.h"
 #include "evoke_shards.h"
 
 #ifndef BLOCK
@@ -17,10 +19,6 @@
 #endif
 #define PIECE 1024
 #define STEPS (PIECE / 4 / BLOCK)
-
-struct adam {
-    float rate, beta1, beta2, epsilon, decay, correction1, correction2;
-};
 
 /* What of a launch is the same for all pieces. */
 struct launch {
@@ -34,14 +32,6 @@ struct launch {
     int n, ranks, rank, shard, pieces;
     unsigned epoch;
 };
-
-static __device__ __forceinline__ float adam_step(const adam &a, float g, float p, float &m,
-                                                  float &v) {
-    m = a.beta1 * m + (1.0f - a.beta1) * g;
-    v = a.beta2 * v + (1.0f - a.beta2) * g * g;
-    float step = (m / a.correction1) / (sqrtf(v / a.correction2) + a.epsilon);
-    return p - a.rate * (step + a.decay * p);
-}
 
 /* One step of Adam on the rank's own piece, to all ranks. */
 template <int RANKS>
@@ -67,10 +57,8 @@ static __device__ __forceinline__ void update(const launch &l, const adam &a, in
 #pragma unroll UNROLL
         for (int q = 0; q < count; q++)
             add(sum, q == l.rank ? g[s] : load4<false>(l.stage + q * l.shard, at, end));
-        p[s].x = adam_step(a, sum.x / count, p[s].x, m[s].x, v[s].x);
-        p[s].y = adam_step(a, sum.y / count, p[s].y, m[s].y, v[s].y);
-        p[s].z = adam_step(a, sum.z / count, p[s].z, m[s].z, v[s].z);
-        p[s].w = adam_step(a, sum.w / count, p[s].w, m[s].w, v[s].w);
+        const float4 mean = make_float4(sum.x / count, sum.y / count, sum.z / count, sum.w / count);
+        adam_step4(a, mean, p[s], m[s], v[s]);
         store4(l.m, at, end, m[s]);
         store4(l.v, at, end, v[s]);
 #pragma unroll UNROLL

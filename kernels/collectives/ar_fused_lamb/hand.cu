@@ -13,6 +13,8 @@
  * release semantics and polled with acquire semantics. A rank begins with the peer behind it, so
  * that not all send to one. */
 #include "evoke_cuda.h"
+
+#include "evoke_lamb.h"
 #include "evoke_shards.h"
 
 #ifndef BLOCK
@@ -23,22 +25,6 @@
 #endif
 #define PIECE 1024
 #define STEPS (PIECE / 4 / BLOCK)
-#define WARPS (BLOCK / 32)
-
-/* unbias1 and unbias2: one over the bias corrections. */
-struct lamb {
-    float rate, beta1, beta2, epsilon, decay, unbias1, unbias2;
-};
-
-/* Sums of squares: of old parameters, and of updates. */
-struct squares {
-    double old, update;
-
-    __device__ __forceinline__ void add(const squares &s) {
-        old += s.old;
-        update += s.update;
-    }
-};
 
 /* What of a launch is the same for all pieces. */
 struct launch {
@@ -59,48 +45,10 @@ struct launch {
     unsigned epoch;
 };
 
-/* The update before the trust ratio. */
-static __device__ __forceinline__ float update_of(const lamb &a, float p, float m, float v) {
-    return m * a.unbias1 / (sqrtf(v * a.unbias2) + a.epsilon) + a.decay * p;
-}
-
-static __device__ __forceinline__ float moments_of(const lamb &a, float g, float p, float &m,
-                                                   float &v) {
-    m = a.beta1 * m + (1.0f - a.beta1) * g;
-    v = a.beta2 * v + (1.0f - a.beta2) * g * g;
-    return update_of(a, p, m, v);
-}
-
 static __device__ __forceinline__ float4 updates_of(const lamb &a, const float4 &p, const float4 &m,
                                                     const float4 &v) {
     return make_float4(update_of(a, p.x, m.x, v.x), update_of(a, p.y, m.y, v.y),
                        update_of(a, p.z, m.z, v.z), update_of(a, p.w, m.w, v.w));
-}
-
-static __device__ __forceinline__ double square_up(double sum, const float4 &t) {
-    sum = fma((double)t.x, (double)t.x, sum);
-    sum = fma((double)t.y, (double)t.y, sum);
-    sum = fma((double)t.z, (double)t.z, sum);
-    return fma((double)t.w, (double)t.w, sum);
-}
-
-/* The sums over the block, to all of its threads. */
-static __device__ __forceinline__ squares block_sum(squares s) {
-    __shared__ squares all[WARPS];
-#pragma unroll
-    for (int by = 16; by > 0; by /= 2) {
-        squares t = {__shfl_xor_sync(~0u, s.old, by), __shfl_xor_sync(~0u, s.update, by)};
-        s.add(t);
-    }
-    if (threadIdx.x % 32 == 0)
-        all[threadIdx.x / 32] = s;
-    __syncthreads();
-    s = all[0];
-#pragma unroll
-    for (int w = 1; w < WARPS; w++)
-        s.add(all[w]);
-    __syncthreads();
-    return s;
 }
 
 /* Moments of the rank's own piece. Keeps parameters and updates, and leaves their squares. */
@@ -139,53 +87,9 @@ static __device__ __forceinline__ void update(const launch &l, const lamb &a, in
         store4(l.v, at, end, v[s]);
         sum.update = square_up(sum.update, u[s]);
     }
-    sum = block_sum(sum);
+    sum = block_sum<BLOCK>(sum);
     if (threadIdx.x == 0)
         l.partial[piece] = sum;
-}
-
-/* Whether the block is the rank's last one to leave the squares of its pieces. */
-static __device__ __forceinline__ bool is_last(const launch &l) {
-    __shared__ bool last;
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd(l.ticket, 1u) == gridDim.x - 1;
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
-}
-
-/* The rank's squares, to all ranks. */
-static __device__ __forceinline__ void send_norms(const launch &l) {
-    squares sum = {0.0, 0.0};
-    for (int piece = threadIdx.x; piece < l.pieces; piece += BLOCK)
-        sum.add(l.partial[piece]);
-    sum = block_sum(sum);
-    if ((int)threadIdx.x < l.ranks) {
-        l.all_norms[threadIdx.x][l.rank] = sum;
-        flag_set(l.all_norm_flags[threadIdx.x] + l.rank, l.epoch);
-    }
-    if (threadIdx.x == 0)
-        atomicExch(l.ticket, 0u);
-}
-
-/* |p| / |u| over all ranks, when their squares have come. */
-template <int RANKS> static __device__ __forceinline__ float trust_of(const launch &l) {
-    constexpr int UNROLL = RANKS ? RANKS : 1;
-    const int count = RANKS ? RANKS : l.ranks;
-    if ((int)threadIdx.x < count) {
-        while ((int)(flag_read(l.norm_flags + threadIdx.x) - l.epoch) < 0)
-            ;
-    }
-    __syncthreads();
-    squares sum = l.norms[0];
-#pragma unroll UNROLL
-    for (int q = 1; q < count; q++)
-        sum.add(l.norms[q]);
-    if (sum.old == 0.0 || sum.update == 0.0)
-        return 1.0f;
-    return (float)(sqrt(sum.old) / sqrt(sum.update));
 }
 
 /* New parameters of a piece, to all ranks. */
@@ -234,7 +138,7 @@ template <int RANKS> static __device__ __forceinline__ void run(const launch &l,
         last = piece;
     }
     if (is_last(l))
-        send_norms(l);
+        send_norms<BLOCK>(l);
     const float scale = a.rate * trust_of<RANKS>(l);
     spread<RANKS>(l, last, scale, p, u);
     tell_all(l, last, 2 * l.epoch);

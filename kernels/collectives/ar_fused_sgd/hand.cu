@@ -7,6 +7,8 @@
  * the wait. Flags are stored with release semantics and polled with acquire semantics: no step has
  * a fence of its own. A rank begins with the peer behind it, so that not all send to one. */
 #include "evoke_cuda.h"
+
+#include "evoke_sgd.h"
 #include "evoke_shards.h"
 
 #ifndef BLOCK
@@ -17,10 +19,6 @@
 #endif
 #define PIECE 1024
 #define STEPS (PIECE / 4 / BLOCK)
-
-struct sgd {
-    float rate, momentum, decay;
-};
 
 /* What of a launch is the same for all pieces. */
 struct launch {
@@ -34,11 +32,6 @@ struct launch {
     int n, ranks, rank, shard, pieces;
     unsigned epoch;
 };
-
-static __device__ __forceinline__ float sgd_step(const sgd &a, float g, float p, float &v) {
-    v = a.momentum * v + (g + a.decay * p);
-    return p - a.rate * v;
-}
 
 /* One step on the rank's own piece, to all ranks. */
 template <int RANKS>
@@ -64,10 +57,8 @@ static __device__ __forceinline__ void update(const launch &l, const sgd &a, int
 #pragma unroll UNROLL
         for (int q = 0; q < count; q++)
             add(sum, q == l.rank ? g[s] : load4<false>(l.stage + q * l.shard, at, end));
-        p[s].x = sgd_step(a, sum.x * share, p[s].x, v[s].x);
-        p[s].y = sgd_step(a, sum.y * share, p[s].y, v[s].y);
-        p[s].z = sgd_step(a, sum.z * share, p[s].z, v[s].z);
-        p[s].w = sgd_step(a, sum.w * share, p[s].w, v[s].w);
+        const float4 mean = make_float4(sum.x * share, sum.y * share, sum.z * share, sum.w * share);
+        sgd_step4(a, mean, p[s], v[s]);
         store4(l.v, at, end, v[s]);
 #pragma unroll UNROLL
         for (int i = 0; i < count; i++) {
