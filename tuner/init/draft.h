@@ -5,6 +5,7 @@
  * - draft_symbols.c the variables that the host fills,
  * - draft_launch.c its grid and block, from a <<<>>> or from the kernel itself, with expressions of
  *   the host in draft_host.c, and the numbers that it is called with in draft_value.c,
+ * - draft_lengths.c lists what the length of a buffer may be,
  * - draft_probe.c finds kinds and lengths of buffers by runs on the virtual machine, and
  * - draft_write.c writes task.json with its cases.
  *
@@ -185,6 +186,11 @@ bool draft_launch_value(draft *d, const draft_argument *a, double *value);
 bool draft_uses(const char *expression, const char *name);
 /* The up to three parts of a grid or block: of an expression, or of dim3. false: not understood. */
 bool draft_dimensions(draft *d, cuda_range range, const char *out[3], int depth);
+
+/* Calls `add` with each expression that the length of a buffer may be, likely ones first. NULL is one
+ * for which there was no memory. */
+void draft_lengths(const draft *d, void (*add)(void *context, const char *expression),
+                   void *context);
 
 /* Finds kinds, counts and the values of the sizes by runs of the PTX. d->trap says why not. */
 ev_status draft_probe(draft *d, const char *ptx, size_t bytes, ev_error *err) EV_CHECKED;

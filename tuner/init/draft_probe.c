@@ -20,7 +20,7 @@
 #include <string.h>
 
 enum {
-    CANDIDATES = 400,
+    CANDIDATES = 600,
     RUNS = 600,
     SMALL = 2,
     NAMES = DRAFT_SIZES + DRAFT_MACROS,
@@ -45,8 +45,10 @@ typedef struct probe {
     vm_memory *memory;
     const char *candidates[CANDIDATES];
     int64_t values[ROUNDS][CANDIDATES]; /* at the sizes of each round */
-    bool of_macros[CANDIDATES]; /* made of macros' values, as an expression of a count has none */
+    bool of_macros[CANDIDATES];  /* made of macros' values, as an expression of a count has none */
+    bool of_numbers[CANDIDATES]; /* with a number above 4, as "256 * n" */
     size_t candidate_count;
+    int rounds; /* whose runs end: ROUNDS, or CONFIRMED */
     int64_t sizes[ROUNDS][DRAFT_SIZES];
     int64_t need[ROUNDS][DRAFT_ARGUMENTS]; /* the longest index that a run showed, plus 1 */
     size_t chosen[DRAFT_ARGUMENTS];        /* of each buffer: number of its candidate */
@@ -83,7 +85,19 @@ static int64_t value_of(const probe *p, const char *expression) {
 /* ---- candidates for lengths --------------------------------------------------------------------
  */
 
-static void add_candidate(probe *p, const char *expression) {
+/* Whether an expression has a number above 4. */
+static bool has_number(const char *expression) {
+    for (const char *c = expression; *c != '\0';) {
+        size_t name = strspn(c, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.");
+        if (*c >= '0' && *c <= '9' && strtol(c, NULL, 10) > 4)
+            return true;
+        c += name > 0 ? name : 1;
+    }
+    return false;
+}
+
+static void add_candidate(void *context, const char *expression) {
+    probe *p = context;
     size_t at = p->candidate_count;
     if (expression == NULL || at == CANDIDATES)
         return;
@@ -102,53 +116,8 @@ static void add_candidate(probe *p, const char *expression) {
             return;
     }
     p->of_macros[at] = strcmp(plain, expression) != 0;
+    p->of_numbers[at] = has_number(plain);
     p->candidates[p->candidate_count++] = plain;
-}
-
-/* Factors that a length may have: the sizes, and what a launch makes of them. */
-static size_t list_factors(probe *p, const char **factors, size_t most) {
-    draft *d = p->d;
-    ev_arena *arena = d->t->arena;
-    size_t count = 0;
-    for (size_t i = 0; i < d->size_count && count < most; i++)
-        factors[count++] = d->sizes[i].name;
-    for (int i = 0; i < 3 && d->grid[i] != NULL && count < most; i++)
-        factors[count++] = ev_arena_printf(arena, "(%s)", d->grid[i]);
-    for (int i = 0; i < 3 && d->block[i] != NULL && count < most; i++)
-        factors[count++] = ev_arena_printf(arena, "(%s)", d->block[i]);
-    return count;
-}
-
-static void add_products(probe *p) {
-    enum { FACTORS = 12 };
-    const char *f[FACTORS] = {0};
-    ev_arena *arena = p->d->t->arena;
-    size_t count = list_factors(p, f, FACTORS);
-    add_candidate(p, "1");
-    for (size_t a = 0; a < count; a++)
-        add_candidate(p, f[a]);
-    for (size_t a = 0; a < count; a++)
-        for (size_t b = a; b < count; b++)
-            add_candidate(p, ev_arena_printf(arena, "%s * %s", f[a], f[b]));
-    for (size_t a = 0; a < count; a++) {
-        add_candidate(p, ev_arena_printf(arena, "%s + 1", f[a]));
-        add_candidate(p, ev_arena_printf(arena, "2 * %s", f[a]));
-        add_candidate(p, ev_arena_printf(arena, "2 * %s + 1", f[a]));
-        add_candidate(p, ev_arena_printf(arena, "3 * %s", f[a]));
-        add_candidate(p, ev_arena_printf(arena, "4 * %s", f[a]));
-        for (size_t b = 0; b < p->d->size_count && a < p->d->size_count; b++) {
-            add_candidate(p, ev_arena_printf(arena, "%s + %s", f[a], f[b]));
-            add_candidate(p, ev_arena_printf(arena, "%s + %s - 1", f[a], f[b]));
-        }
-    }
-    for (size_t a = 0; a < p->d->size_count; a++)
-        add_candidate(p, ev_arena_printf(arena, "(2 * %s + 1) * (2 * %s + 1)", f[a], f[a]));
-    for (size_t a = 0; a < count; a++)
-        for (size_t b = a; b < count; b++)
-            for (size_t c = b; c < count; c++)
-                add_candidate(p, ev_arena_printf(arena, "%s * %s * %s", f[a], f[b], f[c]));
-    for (size_t a = 4; a <= 65536; a *= 2)
-        add_candidate(p, ev_arena_printf(arena, "%zu", a));
 }
 
 /* ---- a run -------------------------------------------------------------------------------------
@@ -267,13 +236,16 @@ static size_t buffer_at(const probe *p, uint64_t address) {
     return best;
 }
 
-/* Chooses the shortest candidate that is long enough at all sizes; false: there is none. */
+/* Chooses the shortest candidate that is long enough at all sizes; false: there is none. Sizes
+ * whose run does not end show no need. A number, such as 256 threads, is less likely than a size of
+ * nearly that value. */
 static bool choose(probe *p, size_t index) {
+    const double number = 1.05;
     double best = 0;
     for (size_t i = 0; i < p->candidate_count; i++) {
-        double value = 1;
+        double value = p->of_numbers[i] ? number : 1;
         bool fits = true;
-        for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < p->rounds; round++) {
             value *= (double)p->values[round][i];
             fits &= p->values[round][i] >= p->need[round][index];
         }
@@ -355,6 +327,14 @@ static size_t big_sizes(const draft *d) {
     return count;
 }
 
+/* Whether another size has the value of this one: a length of either would be one of the other. */
+static bool has_twin(const draft *d, const int64_t *sizes, size_t index) {
+    bool has = false;
+    for (size_t i = 0; i < d->size_count; i++)
+        has |= i != index && sizes[i] == sizes[index];
+    return has;
+}
+
 /* Makes the largest bound size less, `steps` times: a count of turns, most likely. */
 static void lessen(const draft *d, int64_t *sizes, unsigned steps) {
     enum { FACTOR = 4 };
@@ -365,15 +345,18 @@ static void lessen(const draft *d, int64_t *sizes, unsigned steps) {
             if (fits && sizes[i] > 1 && (most == d->size_count || sizes[i] > sizes[most]))
                 most = i;
         }
-        if (most < d->size_count)
-            sizes[most] = sizes[most] < FACTOR ? 1 : sizes[most] / FACTOR;
+        if (most == d->size_count)
+            return;
+        sizes[most] = sizes[most] < FACTOR ? 1 : sizes[most] / FACTOR;
+        while (sizes[most] > 1 && has_twin(d, sizes, most))
+            sizes[most] /= 2;
     }
 }
 
-static int64_t bound_value(const probe *p, const draft_size *s, int round) {
-    if (s->pinned == DRAFT_UNKNOWN)
-        return SMALL + round;
-    return s->pinned + (p->is_varied ? round : 0);
+/* Adds a number of its own to each pinned size, so that two of one value are told apart. */
+static void vary(const draft *d, int64_t *sizes, int round) {
+    for (size_t i = 0; i < d->size_count; i++)
+        sizes[i] += d->sizes[i].pinned != DRAFT_UNKNOWN ? round * (int64_t)(i + 1) : 0;
 }
 
 /* The place of a size among those that are not bound, in the order of the launch's values where it
@@ -403,13 +386,15 @@ static void set_sizes(const probe *p, int round, int64_t multiple, int64_t *out)
     for (size_t i = 0; i < d->size_count; i++) {
         int64_t rank = (int64_t)rank_of(d, i);
         if (is_bound(&d->sizes[i]))
-            out[i] = bound_value(p, &d->sizes[i], round);
+            out[i] = d->sizes[i].pinned != DRAFT_UNKNOWN ? d->sizes[i].pinned : SMALL + round;
         else if (multiple == 1)
             out[i] = primes[round][row][rank];
         else
             out[i] = multiple * (rank * (round + 1) + 1 + round);
     }
     lessen(d, out, p->steps);
+    if (p->is_varied)
+        vary(d, out, round);
 }
 
 static void begin(probe *p) {
@@ -445,6 +430,16 @@ static ev_status find_partial(probe *p, ev_error *err) {
     return EV_OK;
 }
 
+/* Chooses anew without the last sizes, at which a run takes too long. */
+static void leave_out_last(probe *p) {
+    p->d->trap[0] = '\0';
+    p->rounds = CONFIRMED;
+    for (size_t i = 0; i < p->d->argument_count; i++) {
+        size_t before = p->chosen[i];
+        p->has_learned |= choose(p, i) && p->chosen[i] != before;
+    }
+}
+
 /* Learns at three sets of sizes until no run teaches more. Sizes that make the runs of the third
  * too long are left out. The last run is one at the first sizes. */
 static ev_status learn_rounds(probe *p, int64_t multiple, ev_error *err) {
@@ -454,16 +449,17 @@ static ev_status learn_rounds(probe *p, int64_t multiple, ev_error *err) {
         set_sizes(p, round, multiple, p->sizes[round]);
     memcpy(d->small, p->sizes[0], sizeof d->small);
     p->candidate_count = 0;
-    add_products(p);
+    p->rounds = ROUNDS;
+    draft_lengths(d, add_candidate, p);
     begin(p);
     d->trap[0] = '\0';
     p->has_learned = true;
     for (int pass = 0; pass < PASSES && p->has_learned && d->trap[0] == '\0'; pass++) {
         p->has_learned = false;
-        for (int round = 0; round < ROUNDS && d->trap[0] == '\0'; round++) {
+        for (int round = 0; round < p->rounds && d->trap[0] == '\0'; round++) {
             EV_TRY(learn_at(p, round, err));
             if (round >= CONFIRMED && p->is_too_long)
-                d->trap[0] = '\0';
+                leave_out_last(p);
         }
     }
     if (d->trap[0] == '\0')
@@ -546,16 +542,30 @@ static void fix_loose(probe *p) {
     }
 }
 
+/* Whether a size that is not bound any more has no part in a length or the launch. As a length, it
+ * was one by the values of the launch alone: channels / groups is 1 where both are primes. */
+static bool lost_length(const probe *p, const bool *was_pinned) {
+    bool lost = false;
+    for (size_t i = 0; i < p->d->size_count; i++) {
+        const draft_size *s = &p->d->sizes[i];
+        lost |= was_pinned[i] && s->pinned == DRAFT_UNKNOWN && !is_of_launch(p->d, s->name) &&
+                !is_of_length(p, s->name);
+    }
+    return lost;
+}
+
 /* Learns with the launch's values, and then which of them are lengths. */
 static ev_status learn_values(probe *p, int64_t multiple, ev_error *err) {
     draft *d = p->d;
+    bool was_pinned[DRAFT_SIZES] = {false};
     pin_known(d);
     EV_TRY(learn_with(p, multiple, err));
     bool runs = d->trap[0] == '\0';
-    if (unpin(p, !runs)) {
+    for (size_t i = 0; i < d->size_count; i++)
+        was_pinned[i] = d->sizes[i].pinned != DRAFT_UNKNOWN;
+    if (unpin(p, !runs))
         EV_TRY(learn_with(p, multiple, err));
-    }
-    if (runs && d->trap[0] != '\0') {
+    if (runs && (d->trap[0] != '\0' || lost_length(p, was_pinned))) {
         pin_known(d);
         EV_TRY(learn_with(p, multiple, err));
     }
@@ -614,26 +624,54 @@ static ev_status afford(probe *p, int64_t start, int64_t odd, uint64_t fuel, boo
     return EV_OK;
 }
 
-/* The launch's own sizes, if it says them, they are large and a run affords them, at least with
- * fewer turns of loops. */
-static ev_status afford_launch(probe *p, int64_t *out, bool *fits, ev_error *err) {
+/* Halves the largest size that is not fixed. false: none can be halved. */
+static bool halve_largest(const draft *d, int64_t *sizes) {
+    size_t most = d->size_count;
+    for (size_t i = 0; i < d->size_count; i++) {
+        bool fits = !d->sizes[i].is_fixed && sizes[i] / 2 >= d->small[i];
+        if (fits && (most == d->size_count || sizes[i] > sizes[most]))
+            most = i;
+    }
+    if (most == d->size_count)
+        return false;
+    sizes[most] = sizes[most] / 2 / d->multiple * d->multiple;
+    return true;
+}
+
+/* The launch's own sizes with fewer turns of loops, where they are too many. */
+static ev_status afford_turns(probe *p, const int64_t *sizes, int64_t *out, bool *fits,
+                              ev_error *err) {
     enum { MOST = 3 };
+    *fits = false;
+    for (unsigned steps = 0; steps <= MOST && !*fits; steps++) {
+        memcpy(out, sizes, sizeof p->d->large);
+        lessen(p->d, out, steps);
+        EV_TRY(try_sizes(p, out, TIMED_FUEL, true, fits, err));
+    }
+    return EV_OK;
+}
+
+/* The launch's own sizes, if it says them and they are large. Where a run does not afford them, the
+ * largest is halved, again and again, so that short rows stay as short as they are. */
+static ev_status afford_launch(probe *p, int64_t *out, bool *fits, ev_error *err) {
     const double least = 65536;
     const draft *d = p->d;
+    int64_t sizes[DRAFT_SIZES] = {0};
     double product = 1;
     *fits = false;
     for (size_t i = 0; i < d->size_count; i++) {
         const draft_size *s = &d->sizes[i];
-        if (!s->is_fixed)
-            product *= (double)s->value;
-        if (!s->is_fixed && (s->value < d->small[i] || s->value % d->multiple != 0))
+        sizes[i] = s->is_fixed ? s->pinned : s->value;
+        if (!s->is_fixed || is_of_length(p, s->name))
+            product *= (double)sizes[i];
+        if (!s->is_fixed && (s->value < 1 || s->value % d->multiple != 0))
             return EV_OK;
     }
-    for (unsigned steps = 0; product >= least && steps <= MOST && !*fits; steps++) {
-        for (size_t i = 0; i < d->size_count; i++)
-            out[i] = d->sizes[i].is_fixed ? d->sizes[i].pinned : d->sizes[i].value;
-        lessen(d, out, steps);
-        EV_TRY(try_sizes(p, out, TIMED_FUEL, true, fits, err));
+    while (product >= least && !*fits) {
+        EV_TRY(afford_turns(p, sizes, out, fits, err));
+        if (!*fits && !halve_largest(d, sizes))
+            break;
+        product /= 2;
     }
     return EV_OK;
 }

@@ -111,6 +111,46 @@ static void halves_enumerators_and_doubles(void **state) {
     become_tasks_that_check(rows, sizeof rows / sizeof rows[0], "wide");
 }
 
+/* Lengths of four sizes, of a number in the kernel, of a size that the launch says, and of one that
+ * has the value of the block. An output that is too long would be "inout". */
+static void lengths_are_made_of_the_sizes(void **state) {
+    (void)state;
+    static const init_row rows[] = {
+        {"depthwise.cu",
+         NULL,
+         {"\"type\": \"f32\", \"count\": \"9 * channels\"",
+          "\"kind\": \"out\", \"type\": \"f32\", \"count\": \"batch * channels * height * width\"",
+          "{\"batch\": 4, \"channels\": 32, \"height\": 28, \"width\": 30}"}},
+        {"scores.cu",
+         NULL,
+         {"\"name\": \"k\", \"kind\": \"in\", \"type\": \"f32\", \"count\": \"heads * length * "
+          "depth\"",
+          "\"kind\": \"out\", \"type\": \"f32\", \"count\": \"heads * length * length\"",
+          "{\"heads\": 8, \"length\": 160, \"depth\": 64}"}},
+        {"groupnorm.cu",
+         NULL,
+         {"\"name\": \"gain\", \"kind\": \"in\", \"type\": \"f32\", \"count\": \"channels\"",
+          "\"count\": \"batch * channels * area\"",
+          "{\"batch\": 4, \"channels\": 256, \"area\": 512, \"groups\": 32}"}},
+    };
+    become_tasks_that_check(rows, sizeof rows / sizeof rows[0], "lengths");
+}
+
+/* The largest size of a launch that a check cannot run is halved; the other keeps its value. */
+static void sizes_of_the_launch_are_halved(void **state) {
+    (void)state;
+    char *text = make("rowsums.cu", NULL, "halved");
+    const char *large = strstr(text, "\"name\": \"large\"");
+    assert_non_null(large);
+    const char *rows = strstr(large, "\"rows\": ");
+    assert_non_null(rows);
+    long count = strtol(rows + strlen("\"rows\": "), NULL, 10);
+    if (count <= 1000 || count >= 65536 || 65536 % count != 0)
+        fail_msg("there are %ld rows in place of a half of 65536, or a half of that", count);
+    must_have(large, "\"columns\": 7000");
+    free(text);
+}
+
 /* The numbers of the source's launch are the values of the cases. */
 static void the_launch_says_the_values(void **state) {
     (void)state;
@@ -324,6 +364,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_files_become_tasks_that_check),
         cmocka_unit_test(halves_enumerators_and_doubles),
+        cmocka_unit_test(lengths_are_made_of_the_sizes),
+        cmocka_unit_test(sizes_of_the_launch_are_halved),
         cmocka_unit_test(the_launch_says_the_values),
         cmocka_unit_test(a_template_becomes_the_entry),
         cmocka_unit_test(structs_are_laid_out),
