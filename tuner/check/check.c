@@ -2,13 +2,13 @@
  * that the bundle carries. */
 #include "tuner/check/check.h"
 
-#include "base/file.h"
 #include "base/stop.h"
 #include "bundle/reader.h"
 #include "fitness/gates/fitness.h"
 #include "fitness/model/version.h"
 #include "ir/ir.h"
 #include "tuner/check/manifest.h"
+#include "tuner/check/trial.h"
 #include "tuner/check/verdict.h"
 #include "tuner/run/shipped.h"
 #include "tuner/worker/variant.h"
@@ -168,60 +168,15 @@ static candidate start_candidate(const task_start *start, const ev_str *ptx) {
 
 /* ---- a genome ---- */
 
-/* A genome of a task, built. */
-typedef struct trial {
-    ir_genome *genome;
-    ev_str ptx;
-    ev_arena *arena;     /* holds the launch plan and the macros */
-    bundle_variant form; /* as a bundle has it */
-    shipped made;
-    origin origin;
-} trial;
-
-static void trial_free(trial *it) {
-    shipped_free(&it->made);
-    origin_free(&it->origin);
-    ir_genome_free(it->genome);
-    ev_str_free(&it->ptx);
-    ev_arena_free(it->arena);
-}
-
-static ev_status trial_read(const char *path, trial *it, ev_error *err) {
-    char *text = NULL;
-    size_t bytes = 0;
-    EV_TRY(ev_file_read(path, &text, &bytes, err));
-    ev_status status = variant_genome(text, path, &it->genome, err);
-    free(text);
-    return status;
-}
-
-static ev_status trial_make(const check *c, const task *t, int sm, trial *it, ev_error *err) {
-    EV_TRY(trial_read(c->genome, it, err));
-    const task_start *start = task_find_start(t, ir_genome_start(it->genome));
-    if (start == NULL)
-        return ev_fail(err, EV_BAD, "%s: task %s has no start '%s'", c->genome, t->name,
-                       ir_genome_start(it->genome));
-    it->arena = ev_arena_new();
-    if (it->arena == NULL)
-        return ev_fail_memory(err, 1);
-    ev_status status = variant_build(t, it->genome, sm, &it->ptx, err);
-    if (status != EV_OK)
-        return ev_wrap(err, status, "%s", c->genome);
-    it->form = (bundle_variant){
-        .start = start->name, .ptx = ev_str_text(&it->ptx), .ptx_bytes = it->ptx.length};
-    EV_TRY(shipped_set_launch(it->arena, start, it->genome, &it->form, err));
-    EV_TRY(shipped_make(t, &it->form, &it->made, err));
-    EV_TRY(shipped_take_genome(&it->made, it->genome, err));
-    it->made.candidate.aligned = task_bits_of_main(t, start, ir_genome_aligned(it->genome));
-    it->made.candidate.aligned_to = it->made.candidate.aligned != 0 ? IR_ARGUMENT_ALIGN : 0;
-    return needs_origin(c, t) ? origin_build(t, sm, &it->made.candidate, &it->origin, err) : EV_OK;
-}
-
 static ev_status check_trial(check *c, const task *t, stand *st, const ev_str *first,
                              ev_error *err) {
-    trial it = {.origin = {.ptx = EV_STR_EMPTY}};
+    trial it = {0};
+    origin own = {.ptx = EV_STR_EMPTY};
     candidate baseline = start_candidate(&t->starts[0], first);
-    ev_status status = trial_make(c, t, device_properties_of(st->device)->sm, &it, err);
+    int sm = device_properties_of(st->device)->sm;
+    ev_status status = trial_make(c->genome, t, sm, &it, err);
+    if (status == EV_OK && needs_origin(c, t))
+        status = origin_build(t, sm, &it.made.candidate, &own, err);
     if (status == EV_OK)
         status = stand_fill(st, t, &baseline, err);
     if (status == EV_OK) {
@@ -229,6 +184,7 @@ static ev_status check_trial(check *c, const task *t, stand *st, const ev_str *f
                      &baseline, device_of(c), NULL,       {0}};
         status = check_subject(c, &s, err);
     }
+    origin_free(&own);
     trial_free(&it);
     return status;
 }

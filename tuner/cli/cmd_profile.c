@@ -22,6 +22,8 @@ ev_status cmd_profile(cmd_context *c, ev_error *err) {
                        "--ranks is for a FILE.ptx; the ranks of task %s share one "
                        "memory",
                        operand);
+    if (is_ptx(operand) && cli_text(c->args, CLI_OPT_GENOME) != NULL)
+        return ev_fail(err, EV_BAD, "--genome is of a task; name the task in place of %s", operand);
     if (ranks > 1)
         return profile_ranks(c, operand, (uint32_t)ranks, err);
     return is_ptx(operand) ? profile_ptx(c, operand, err) : profile_task(c, operand, err);

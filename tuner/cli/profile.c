@@ -2,13 +2,14 @@
 #include "tuner/cli/profile.h"
 
 #include "fitness/gates/fitness.h"
+#include "tuner/check/trial.h"
 #include "tuner/cli/launch.h"
 #include "tuner/worker/variant.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a start of a task ---- */
+/* ---- a start of a task, or a genome ---- */
 
 typedef struct task_profile {
     task *t;
@@ -17,6 +18,8 @@ typedef struct task_profile {
     device *device;
     fitness *fitness;
     ev_str ptx;
+    const char *genome; /* path; NULL: the start */
+    trial trial;
 } task_profile;
 
 static ev_status choose(task_profile *p, const cli_args *args, ev_error *err) {
@@ -73,27 +76,42 @@ static ev_status profile_case(cmd_context *c, task_profile *p, const candidate *
     return status;
 }
 
-static ev_status profile_start(cmd_context *c, task_profile *p, ev_error *err) {
+/* A variant has no lines of the source: its edits moved the code. */
+static ev_status build(task_profile *p, ev_error *err) {
+    int sm = device_properties_of(p->device)->sm;
+    if (p->genome == NULL)
+        return variant_build_lined(p->t, p->start, sm, &p->ptx, err);
+    EV_TRY(variant_build_start(p->t, p->start, sm, &p->ptx, err));
+    return trial_make(p->genome, p->t, sm, &p->trial, err);
+}
+
+static ev_status profile_built(cmd_context *c, task_profile *p, ev_error *err) {
     EV_TRY(choose(p, c->args, err));
     EV_TRY(fitness_open_device(p->t, c->args->values[CLI_OPT_DEVICE], &p->device, err));
-    EV_TRY(variant_build_lined(p->t, p->start, device_properties_of(p->device)->sm, &p->ptx, err));
+    EV_TRY(build(p, err));
     EV_TRY(fitness_open(p->t, p->device, NULL, &p->fitness, err));
-    candidate subject = {.ptx = ev_str_text(&p->ptx),
-                         .ptx_bytes = p->ptx.length,
-                         .plan = p->start->plan,
-                         .start = p->start};
+    candidate start = {.ptx = ev_str_text(&p->ptx),
+                       .ptx_bytes = p->ptx.length,
+                       .plan = p->start->plan,
+                       .start = p->start};
     score *ignored = calloc(1, sizeof *ignored);
     if (ignored == NULL)
         return ev_fail_memory(err, sizeof *ignored);
-    ev_status status = fitness_set_baseline(p->fitness, &subject, 0, ignored, err);
+    ev_status status = fitness_set_baseline(p->fitness, &start, 0, ignored, err);
     free(ignored);
-    return status == EV_OK ? profile_case(c, p, &subject, p->start->source, err) : status;
+    if (status != EV_OK)
+        return status;
+    return p->genome == NULL ? profile_case(c, p, &start, p->start->source, err)
+                             : profile_case(c, p, &p->trial.made.candidate, NULL, err);
 }
 
 ev_status profile_task(cmd_context *c, const char *name_or_path, ev_error *err) {
-    task_profile p = {0};
+    task_profile p = {.genome = cli_text(c->args, CLI_OPT_GENOME)};
+    if (p.genome != NULL && cli_text(c->args, CLI_OPT_PROFILE_START) != NULL)
+        return ev_fail(err, EV_BAD, "--genome names its start itself; leave --start out");
     EV_TRY(task_open(name_or_path, &p.t, err));
-    ev_status status = profile_start(c, &p, err);
+    ev_status status = profile_built(c, &p, err);
+    trial_free(&p.trial);
     fitness_close(p.fitness);
     device_close(p.device);
     ev_str_free(&p.ptx);

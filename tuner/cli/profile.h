@@ -27,7 +27,7 @@ typedef struct profile {
     const char *source;         /* path of the kernel's source; NULL: not known */
 } profile;
 
-/* A start at a case (--start, --case, --device). */
+/* A start or a genome at a case (--start or --genome, --case, --device). */
 ev_status profile_task(cmd_context *c, const char *name_or_path, ev_error *err) EV_CHECKED;
 /* A PTX file, launched as by `evoke run`. */
 ev_status profile_ptx(cmd_context *c, const char *path, ev_error *err) EV_CHECKED;

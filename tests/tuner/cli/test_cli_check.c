@@ -282,10 +282,37 @@ static void genome_on_a_grid_of_its_own(void **state) {
         "{\"name\":\"c\",\"split\":\"search\",\"use\":\"time\",\"shape\":"
         "{\"m\":512,\"n\":512}}]}");
     cli_write("window-genome.json", STRUCTURE(COARSEN("y")));
-    ev_proc_result r = CLI_RUN("check", cli_path("window.json"), "--genome",
-                               cli_path("window-genome.json"), "--split", "search");
-    cli_expect(&r, 0);
-    ev_proc_result_free(&r);
+    json_t *checked =
+        cli_json(CLI_RUN("check", cli_path("window.json"), "--genome",
+                         cli_path("window-genome.json"), "--split", "search", "--json"),
+                 0);
+    json_t *profiled = cli_json(CLI_RUN("profile", cli_path("window.json"), "--genome",
+                                        cli_path("window-genome.json"), "--json"),
+                                0);
+    const json_t *rows = json_object_get(checked, "rows");
+    double ns = ev_json_number(json_array_get(rows, json_array_size(rows) - 1), "ns", -1);
+    assert_true(ns > 0);
+    assert_true(ev_json_number(profiled, "ns", 0) == ns);
+    /* 512 rows by 8 threads, two blocks a block */
+    assert_int_equal(json_integer_value(json_array_get(
+                         json_object_get(json_object_get(profiled, "launch"), "grid"), 1)),
+                     32);
+    json_decref(profiled);
+    json_decref(checked);
+}
+
+static void genomes_that_cannot_be_profiled(void **state) {
+    (void)state;
+    cli_write("coarse.json", STRUCTURE(COARSEN("y")));
+    cli_write("copy.ptx", "");
+    const char *genome = cli_path("coarse.json");
+    cli_expect_error(CLI_RUN("profile", "sd_lstm_fp", "--genome", genome, "--start", "textbook"), 2,
+                     "leave --start out");
+    cli_expect_error(CLI_RUN("profile", cli_path("copy.ptx"), "--genome", genome), 2,
+                     "--genome is of a task");
+    cli_write("unknown.json", "{\"start\":\"none\",\"edits\":[]}");
+    cli_expect_error(CLI_RUN("profile", "sd_lstm_fp", "--genome", cli_path("unknown.json")), 2,
+                     "has no start 'none'");
 }
 
 static void genomes_that_cannot_be_checked(void **state) {
@@ -335,6 +362,7 @@ int main(void) {
         cmocka_unit_test(genome_of_a_task),
         cmocka_unit_test(genome_on_a_grid_of_its_own),
         cmocka_unit_test(genomes_that_cannot_be_checked),
+        cmocka_unit_test(genomes_that_cannot_be_profiled),
         cmocka_unit_test(all_tasks_that_ship),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);

@@ -1,0 +1,25 @@
+/* Trial: a genome of a task, read from a file and built, as a candidate. For check and profile. */
+#ifndef TUNER_CHECK_TRIAL_H
+#define TUNER_CHECK_TRIAL_H
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "bundle/reader.h"
+#include "ir/genome.h"
+#include "kernels/task.h"
+#include "tuner/run/shipped.h"
+
+typedef struct trial {
+    ir_genome *genome;
+    ev_str ptx;
+    ev_arena *arena;     /* holds the launch plan and the macros */
+    bundle_variant form; /* as a bundle has it */
+    shipped made;        /* its candidate borrows from the task and from the trial */
+} trial;
+
+/* Reads and builds the genome; `out` is zeroed before. Free by trial_free, also after an error.
+ * EV_BAD: the file has no genome, the task has no such start, or an edit has no place. */
+ev_status trial_make(const char *path, const task *t, int sm, trial *out, ev_error *err) EV_CHECKED;
+void trial_free(trial *it);
+
+#endif
