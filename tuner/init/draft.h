@@ -187,8 +187,8 @@ bool draft_uses(const char *expression, const char *name);
 /* The up to three parts of a grid or block: of an expression, or of dim3. false: not understood. */
 bool draft_dimensions(draft *d, cuda_range range, const char *out[3], int depth);
 
-/* Calls `add` with each expression that the length of a buffer may be, likely ones first. NULL is one
- * for which there was no memory. */
+/* Calls `add` with each expression that the length of a buffer may be, likely ones first. NULL is
+ * one for which there was no memory. */
 void draft_lengths(const draft *d, void (*add)(void *context, const char *expression),
                    void *context);
 
