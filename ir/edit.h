@@ -80,6 +80,7 @@ typedef enum ir_form {
     IR_FORM_INTERIOR,
     IR_FORM_GUARDED,
     IR_FORM_MEMBERS,
+    IR_FORM_BALANCED,
     IR_FORM_COUNT
 } ir_form;
 
@@ -127,6 +128,10 @@ const char *ir_form_name(ir_form form);
 /* The first axis behind `axis` along which a launch has one block of one thread; IR_AXES: none. */
 enum { IR_AXES = 3 };
 uint32_t ir_genome_unused_axis(const launch_rule *rule, uint32_t axis);
+/* The axis that gives or takes threads when a block gets others along `axis` and keeps their
+ * number: the last other one along which a block has more than one thread, else the last along
+ * which the grid has more than one block. IR_AXES: none. */
+uint32_t ir_genome_partner_axis(const launch_rule *rule, uint32_t axis);
 /* The launch plan after one structural edit of a kernel with the plan `from`; *out is `from`, or
  * lives in the arena. */
 ev_status ir_genome_plan_step(const ir_edit *edit, const launch_plan *from, ev_arena *arena,

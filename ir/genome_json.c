@@ -101,7 +101,7 @@ static json_t *anchor_json(const ir_anchor *anchor) {
 
 static const char *const form_names[] = {"",         "strided", "neighbours", "far",
                                          "padded",   "equal",   "multiple",   "kept",
-                                         "interior", "guarded", "members"};
+                                         "interior", "guarded", "members",    "balanced"};
 _Static_assert(sizeof form_names / sizeof form_names[0] == IR_FORM_COUNT, "one name a form");
 
 const char *ir_form_name(ir_form form) {

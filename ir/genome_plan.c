@@ -2,6 +2,7 @@
 #include "ir/edit.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The expression of one axis after the edit; NULL: out of memory. */
@@ -58,6 +59,58 @@ uint32_t ir_genome_unused_axis(const launch_rule *rule, uint32_t axis) {
     return IR_AXES;
 }
 
+uint32_t ir_genome_partner_axis(const launch_rule *rule, uint32_t axis) {
+    uint32_t found = IR_AXES;
+    for (uint32_t other = 0; other < IR_AXES; other++) {
+        if (other != axis && strcmp(rule->grid[other], "1") != 0)
+            found = other;
+    }
+    for (uint32_t other = 0; other < IR_AXES; other++) {
+        if (other != axis && strcmp(rule->block[other], "1") != 0)
+            found = other;
+    }
+    return found;
+}
+
+/* The number that an expression is; false: it is more than a number. */
+static bool is_number(const char *text, long long *out) {
+    char *end = NULL;
+    *out = strtoll(text, &end, 10);
+    return end != text && *end == '\0';
+}
+
+/* Gives the blocks along an axis other threads; the grid has the threads that it had, and those
+ * that fill the last blocks. */
+static bool set_block(ev_arena *arena, launch_rule *rule, uint32_t axis, const char *block) {
+    const char *before = rule->block[axis];
+    rule->grid[axis] =
+        block ? ev_arena_printf(arena, "ceil_div((%s) * (%s), %s)", rule->grid[axis], before, block)
+              : NULL;
+    rule->block[axis] = block;
+    return rule->grid[axis] != NULL;
+}
+
+/* The launch after `resize-block`. EV_BAD: no axis can give or take threads. */
+static ev_status resize_block(ev_arena *arena, const ir_edit *edit, launch_rule *rule,
+                              ev_error *err) {
+    uint32_t axis = edit->anchor.number, other = IR_AXES;
+    long long size = (long long)edit->option, a = 0, b = 0;
+    const char *partner = NULL;
+    if (edit->form == IR_FORM_BALANCED) {
+        other = ir_genome_partner_axis(rule, axis);
+        if (other == IR_AXES)
+            return ev_fail(err, EV_BAD, "the launch has no axis beside %c", "xyz"[axis]);
+        /* as a number where that is known: an axis of one thread is no partner any more */
+        bool known = is_number(rule->block[axis], &a) && is_number(rule->block[other], &b);
+        partner = known ? ev_arena_printf(arena, "%lld", a * b / size)
+                        : ev_arena_printf(arena, "div((%s) * (%s), %lld)", rule->block[axis],
+                                          rule->block[other], size);
+    }
+    bool made = set_block(arena, rule, axis, ev_arena_printf(arena, "%lld", size)) &&
+                (other == IR_AXES || set_block(arena, rule, other, partner));
+    return made ? EV_OK : ev_fail_memory(err, 1);
+}
+
 /* The launch after `delinearize`: columns along the edit's axis, rows along the next one that is
  * unused. EV_BAD: there is none. */
 static ev_status delinearize(ev_arena *arena, const ir_edit *edit, launch_rule *rule,
@@ -84,10 +137,10 @@ static bool is_sound(const ir_edit *edit) {
         return edit->has_option && edit->option >= 1;
     if (edit->kind == IR_EDIT_DELINEARIZE)
         return edit->has_option && edit->option >= 1 && edit->anchor.kind == IR_ANCHOR_DIVISOR;
-    if (edit->kind != IR_EDIT_COARSEN && edit->kind != IR_EDIT_COARSEN_THREADS &&
-        !field_of(edit, &any))
+    bool takes_axis = edit->kind == IR_EDIT_COARSEN || edit->kind == IR_EDIT_COARSEN_THREADS ||
+                      edit->kind == IR_EDIT_RESIZE_BLOCK;
+    if (!takes_axis && !field_of(edit, &any))
         return true;
-    bool takes_axis = edit->kind == IR_EDIT_COARSEN || edit->kind == IR_EDIT_COARSEN_THREADS;
     return (!takes_axis || edit->anchor.kind == IR_ANCHOR_DIMENSION) && edit->has_option &&
            edit->option >= 1;
 }
@@ -99,6 +152,8 @@ static ev_status change_rule(ev_arena *arena, const ir_edit *edit, launch_rule *
         EV_TRY(split_threads(arena, edit, rule, err));
     if (edit->kind == IR_EDIT_DELINEARIZE)
         EV_TRY(delinearize(arena, edit, rule, err));
+    if (edit->kind == IR_EDIT_RESIZE_BLOCK)
+        EV_TRY(resize_block(arena, edit, rule, err));
     if (field)
         *field = changed(arena, edit, *field);
     return !field || *field ? EV_OK : ev_fail_memory(err, 1);

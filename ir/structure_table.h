@@ -4,7 +4,7 @@
 
 #include "ir/edit.h"
 
-#define IR_STRUCTURE_OPTIONS 8
+#define IR_STRUCTURE_OPTIONS 10
 
 /* The order in which structural edits usually stand in a prefix. */
 typedef enum ir_phase {

@@ -8,9 +8,9 @@
  *
  * Threads behind the end of a row do nothing. Threads behind the old grid do nothing either: the
  * kernel's own test of `at` keeps them away if there is one in its first block, else a new one. */
-#include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/flat_internal.h"
+
 #include "ir/structure/analyses/vary_internal.h"
-#include "ir/structure/structure_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,57 +31,12 @@ typedef struct delinearizing {
 
 static const char axes[] = "xyz";
 
-static LLVMValueRef without_casts(LLVMValueRef value) {
-    while (LLVMIsASExtInst(value) || LLVMIsAZExtInst(value))
-        value = LLVMGetOperand(value, 0);
-    return value;
-}
-
-/* Whether a value is that of a register, perhaps in more bits. */
-static bool reads(LLVMValueRef value, const char *what, uint32_t axis) {
-    char name[16];
-    (void)snprintf(name, sizeof name, "%s.%c", what, axes[axis]);
-    return ir_reads_register(without_casts(value), name);
-}
-
 /* ---- what is found ----------------------------------------------------------------------------
  */
 
-/* block index * threads of a block, as one variable of an affine form. */
-static bool is_first_thread(const ir_term *term, uint32_t axis, uint32_t size) {
-    if (reads(term->value, "ctaid", axis))
-        return term->factor == (int64_t)size;
-    if (term->factor != 1 || !LLVMIsAInstruction(term->value) ||
-        LLVMGetInstructionOpcode(term->value) != LLVMMul)
-        return false;
-    ir_affine a = ir_affine_of(LLVMGetOperand(term->value, 0));
-    ir_affine b = ir_affine_of(LLVMGetOperand(term->value, 1));
-    if (a.count != 1 || b.count != 1 || a.constant != 0 || b.constant != 0 ||
-        a.terms[0].factor != 1 || b.terms[0].factor != 1)
-        return false;
-    LLVMValueRef x = a.terms[0].value, y = b.terms[0].value;
-    return (reads(x, "ctaid", axis) && reads(y, "ntid", axis)) ||
-           (reads(y, "ctaid", axis) && reads(x, "ntid", axis));
-}
-
-/* Whether a value is the number of the thread in the grid along an axis. */
-static bool is_flat(LLVMValueRef value, uint32_t axis, uint32_t size) {
-    if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind)
-        return false;
-    ir_affine form = ir_affine_of(without_casts(value));
-    if (form.count != 2 || form.constant != 0)
-        return false;
-    for (uint32_t i = 0; i < 2; i++) {
-        const ir_term *thread = &form.terms[i];
-        if (thread->factor == 1 && reads(thread->value, "tid", axis))
-            return is_first_thread(&form.terms[1 - i], axis, size);
-    }
-    return false;
-}
-
 /* The factors of a product. False: there are too many. */
 static bool list_factors(LLVMValueRef product, LLVMValueRef out[MOST_FACTORS], uint32_t *count) {
-    LLVMValueRef inner = without_casts(product);
+    LLVMValueRef inner = ir_flat_without_casts(product);
     if (LLVMIsAInstruction(inner) && LLVMGetInstructionOpcode(inner) == LLVMMul)
         return list_factors(LLVMGetOperand(inner, 0), out, count) &&
                list_factors(LLVMGetOperand(inner, 1), out, count);
@@ -98,7 +53,7 @@ static bool divides(LLVMValueRef insn, uint32_t axis, uint32_t size, LLVMValueRe
     LLVMOpcode op = LLVMGetInstructionOpcode(insn);
     bool is_division = op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
     *count = 0;
-    if (!is_division || !is_flat(LLVMGetOperand(insn, 0), axis, size) ||
+    if (!is_division || !ir_flat_is(LLVMGetOperand(insn, 0), axis, size) ||
         !list_factors(LLVMGetOperand(insn, 1), others, count))
         return false;
     for (uint32_t i = 0; i < *count; i++) {
@@ -126,20 +81,6 @@ bool ir_structure_delinearizes(const ir_flow *flow, uint32_t axis, uint32_t size
 
 static LLVMValueRef as(const delinearizing *d, LLVMValueRef value, LLVMTypeRef type) {
     return LLVMBuildIntCast2(d->builder, value, type, false, "");
-}
-
-/* block index * threads + thread index. No launch has so many threads along y or z that it wraps,
- * nor along x if the columns are those of a row. */
-static LLVMValueRef place_along(const delinearizing *d, uint32_t axis, int64_t threads) {
-    LLVMTypeRef type = LLVMInt32TypeInContext(d->s->base->context);
-    LLVMValueRef size = LLVMConstInt(type, (uint64_t)threads, false);
-    LLVMValueRef first =
-        LLVMBuildNSWMul(d->builder, ir_structure_read(d->s, d->builder, "ctaid", axis), size, "");
-    LLVMSetNUW(first, true);
-    LLVMValueRef at =
-        LLVMBuildNSWAdd(d->builder, first, ir_structure_read(d->s, d->builder, "tid", axis), "");
-    LLVMSetNUW(at, true);
-    return at;
 }
 
 /* row * divisor + column */
@@ -217,12 +158,12 @@ static void replace_test(delinearizing *d, uint32_t insn) {
     bool is_signed = p == LLVMIntSLT || p == LLVMIntSGE || p == LLVMIntSGT || p == LLVMIntSLE;
     bool below = p == LLVMIntSLT || p == LLVMIntSGE || p == LLVMIntULT || p == LLVMIntUGE;
     unsigned at = below ? 0 : 1; /* "at < product", or "product > at" */
-    bool of_flat = is_flat(LLVMGetOperand(test, 0), d->axis, d->size) ||
-                   is_flat(LLVMGetOperand(test, 1), d->axis, d->size);
+    bool of_flat = ir_flat_is(LLVMGetOperand(test, 0), d->axis, d->size) ||
+                   ir_flat_is(LLVMGetOperand(test, 1), d->axis, d->size);
     if (!of_flat)
         return;
     d->other_tests++;
-    if (p == LLVMIntEQ || p == LLVMIntNE || !is_flat(LLVMGetOperand(test, at), d->axis, d->size))
+    if (p == LLVMIntEQ || p == LLVMIntNE || !ir_flat_is(LLVMGetOperand(test, at), d->axis, d->size))
         return;
     LLVMPositionBuilderBefore(d->builder, test);
     LLVMValueRef rows = over_divisor(d, LLVMGetOperand(test, 1 - at), is_signed);
@@ -250,7 +191,7 @@ static ev_status replace(delinearizing *d, ev_error *err) {
     if (!flat)
         return ev_fail_memory(err, d->flow.insn_count);
     for (uint32_t i = 0; i < d->flow.insn_count; i++)
-        flat[i] = is_flat(d->flow.insns[i], d->axis, d->size);
+        flat[i] = ir_flat_is(d->flow.insns[i], d->axis, d->size);
     for (uint32_t i = 0; i < d->flow.insn_count; i++) {
         LLVMValueRef insn = d->flow.insns[i];
         if (!flat[i])
@@ -267,7 +208,7 @@ static void replace_unused(const delinearizing *d) {
     for (uint32_t i = 0; i < d->flow.insn_count; i++) {
         LLVMValueRef insn = d->flow.insns[i];
         for (uint32_t n = 0; n < 4; n++) {
-            if (LLVMIsACallInst(insn) && reads(insn, names[n], d->other))
+            if (LLVMIsACallInst(insn) && ir_flat_reads(insn, names[n], d->other))
                 LLVMReplaceAllUsesWith(insn, LLVMConstInt(LLVMTypeOf(insn), n >= 2, false));
         }
     }
@@ -293,25 +234,11 @@ static ev_status check_uses(const delinearizing *d, ev_error *err) {
     for (uint32_t i = 0; i < d->flow.insn_count; i++) {
         LLVMValueRef insn = d->flow.insns[i];
         for (uint32_t n = 0; n < 4; n++) {
-            if (LLVMIsACallInst(insn) && reads(insn, names[n], d->axis) && !is_dead(insn))
+            if (LLVMIsACallInst(insn) && ir_flat_reads(insn, names[n], d->axis) && !is_dead(insn))
                 return ev_fail(err, EV_BAD,
                                "the kernel uses its %s.%c beside the index that is divided",
                                names[n], axes[d->axis]);
         }
-    }
-    return EV_OK;
-}
-
-static ev_status check_deeds(const delinearizing *d, ev_error *err) {
-    for (uint32_t i = 0; i < d->flow.insn_count; i++) {
-        ir_deed deed = ir_deed_of(d->flow.insns[i]);
-        LLVMValueRef pointer = ir_pointer_of(d->flow.insns[i]), base = NULL;
-        if (pointer)
-            (void)ir_affine_of_address(d->s->base->module, pointer, &base);
-        bool shared = base && LLVMIsAGlobalVariable(base) &&
-                      LLVMGetPointerAddressSpace(LLVMTypeOf(base)) == IR_SHARED_SPACE;
-        if (deed == IR_DEED_BARRIER || deed == IR_DEED_WARP || deed == IR_DEED_UNKNOWN || shared)
-            return ev_fail(err, EV_BAD, "the threads of a block work together");
     }
     return EV_OK;
 }
@@ -364,7 +291,7 @@ static bool is_bounded(const delinearizing *d) {
             LLVMGetICmpPredicate(insn) == LLVMIntNE)
             continue;
         for (unsigned k = 0; k < 2; k++) {
-            if (is_flat(LLVMGetOperand(insn, k), d->axis, d->size))
+            if (ir_flat_is(LLVMGetOperand(insn, k), d->axis, d->size))
                 return true;
         }
     }
@@ -379,10 +306,7 @@ static LLVMValueRef write_test(const delinearizing *d, bool is_bounded_already) 
         LLVMBuildICmp(d->builder, LLVMIntULT, as(d, d->column, type), d->divisor, "");
     if (is_bounded_already)
         return inside;
-    const launch_rule *rule = ir_structure_rule(d->s);
-    const char *text =
-        ev_arena_printf(d->s->arena, "(%s) * (%s)", rule->grid[d->axis], rule->block[d->axis]);
-    LLVMValueRef threads = text ? ir_extent_write(d->s, d->builder, text) : NULL;
+    LLVMValueRef threads = ir_flat_extent(d->s, d->builder, d->axis);
     if (!threads)
         return NULL;
     LLVMValueRef there = LLVMBuildICmp(d->builder, LLVMIntULT, flat_of(d, wide), threads, "");
@@ -391,28 +315,17 @@ static LLVMValueRef write_test(const delinearizing *d, bool is_bounded_already) 
 
 /* Writes a new first block, which finds the thread's place or ends. */
 static ev_status write_entry(delinearizing *d, ev_error *err) {
-    LLVMContextRef context = d->s->base->context;
     bool bounded = is_bounded(d);
-    LLVMBasicBlockRef body = d->flow.blocks[0];
-    LLVMBasicBlockRef first = LLVMInsertBasicBlockInContext(context, body, "");
-    LLVMBasicBlockRef out = LLVMAppendBasicBlockInContext(context, d->s->function, "");
-    LLVMPositionBuilderAtEnd(d->builder, out);
-    LLVMBuildRetVoid(d->builder);
-    LLVMPositionBuilderAtEnd(d->builder, first);
-    for (LLVMValueRef i = LLVMGetFirstInstruction(body), next; i; i = next) {
-        next = LLVMGetNextInstruction(i);
-        if (!LLVMIsAAllocaInst(i))
-            continue;
-        LLVMInstructionRemoveFromParent(i);
-        LLVMInsertIntoBuilder(d->builder, i);
-    }
-    d->column = place_along(d, d->axis, d->width);
-    d->row = place_along(d, d->other, (int64_t)d->size / d->width);
+    ir_entry entry = ir_flat_open(d->s, &d->flow, d->builder);
+    /* No launch has so many threads along y or z that the number wraps, nor along x if the columns
+     * are those of a row. */
+    d->column = ir_flat_write(d->s, d->builder, d->axis, d->width);
+    d->row = ir_flat_write(d->s, d->builder, d->other, (int64_t)d->size / d->width);
     LLVMValueRef test = write_test(d, bounded);
     if (!test)
         return ev_fail(err, EV_BAD, "no argument tells the size of the grid along %c",
                        axes[d->axis]);
-    LLVMBuildCondBr(d->builder, test, body, out);
+    LLVMBuildCondBr(d->builder, test, entry.body, entry.out);
     return EV_OK;
 }
 
@@ -422,7 +335,7 @@ static ev_status delinearize(delinearizing *d, const ir_edit *edit, ev_error *er
     EV_TRY(check_launch(d, edit, err));
     EV_TRY(ir_flow_make(d->s->function, d->s->arena, &d->flow, err));
     EV_TRY(find_divisor(d, edit, err));
-    EV_TRY(check_deeds(d, err));
+    EV_TRY(ir_flat_check_alone(d->s, &d->flow, err));
     replace_unused(d);
     EV_TRY(write_entry(d, err));
     EV_TRY(replace(d, err));

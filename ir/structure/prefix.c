@@ -91,6 +91,8 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_specialise(s, edit, err);
     case IR_EDIT_DELINEARIZE:
         return ir_structure_delinearize(s, edit, err);
+    case IR_EDIT_RESIZE_BLOCK:
+        return ir_structure_resize(s, edit, err);
     case IR_EDIT_PEEL:
         return ir_structure_peel(s, edit->form, err);
     case IR_EDIT_UNROLL_LOOP:

@@ -85,6 +85,8 @@ ev_status ir_structure_pitch(ir_structure *s, const ir_edit *edit, ev_error *err
 
 ev_status ir_structure_stage(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
+ev_status ir_structure_resize(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
 ev_status ir_structure_delinearize(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 /* Whether the kernel divides its index along an axis by the argument; `size`: threads of a block

@@ -32,6 +32,7 @@ static const char *const places[IR_FORM_COUNT] = {
     [IR_FORM_INTERIOR] = "",
     [IR_FORM_GUARDED] = "",
     [IR_FORM_MEMBERS] = "",
+    [IR_FORM_BALANCED] = "",
     [IR_FORM_KEPT] = " a block apart, while the last blocks do nothing",
 };
 
@@ -166,6 +167,15 @@ static void describe_delinearize(const ir_work *work, const ir_edit *edit, ev_st
                   edit->anchor.path, (long long)edit->option, "xyz"[edit->anchor.number]);
 }
 
+static void describe_resize(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(
+        out, "gives blocks %lld threads along %c%s", (long long)edit->option,
+        "xyz"[edit->anchor.number],
+        edit -> form == IR_FORM_BALANCED ? ", and as many in all as before, by another axis" : "");
+}
+
+const ir_rule ir_rule_RESIZE_BLOCK = {no_sites, no_draw, is_applied, describe_resize};
 const ir_rule ir_rule_DELINEARIZE = {no_sites, no_draw, is_applied, describe_delinearize};
 const ir_rule ir_rule_SPECIALISE = {no_sites, no_draw, is_applied, describe_specialise};
 const ir_rule ir_rule_SINK_LOOP = {no_sites, no_draw, is_applied, describe_sink};

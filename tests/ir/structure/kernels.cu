@@ -697,3 +697,17 @@ extern "C" __global__ void chained(PARAMETERS) {
     }
     y[i] = sum;
 }
+
+/* No test, on a grid that no argument tells. */
+extern "C" __global__ void unnamed(PARAMETERS) {
+    for (int j = threadIdx.x; j < n; j += 32)
+        y[blockIdx.x * n + j] = x[blockIdx.x * n + j] + 1;
+}
+
+/* Three axes; the third one's four places add up what they find. */
+extern "C" __global__ void volume(PARAMETERS) {
+    int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;
+    int k = blockIdx.z * blockDim.z + threadIdx.z;
+    if (j < n && i < m && k < 4)
+        atomicAdd(&y[i * n + j], x[i * n + j] * (float)(k + 1));
+}

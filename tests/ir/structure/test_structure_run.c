@@ -77,6 +77,8 @@ static const subject subjects[] = {
     {"taps", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"planes", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"exact", {"m", "1", "1"}, {1, 1, 1}},
+    {"unnamed", {"blocks", "1", "1"}, {32, 1, 1}},
+    {"volume", {"ceil_div(n, 8)", "ceil_div(m, 4)", "2"}, {8, 4, 2}},
     {"beside", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"awaited", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"doubted", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
@@ -117,6 +119,11 @@ static const subject subjects[] = {
 
 #define ROWS(anchor, option)                                                                       \
     "{\"kind\":\"delinearize\",\"anchor\":\"" anchor "\",\"option\":" #option "}"
+#define RESIZE(anchor, option)                                                                     \
+    "{\"kind\":\"resize-block\",\"anchor\":\"" anchor "\",\"option\":" #option "}"
+#define BALANCE(anchor, option)                                                                    \
+    "{\"kind\":\"resize-block\",\"anchor\":\"" anchor "\",\"option\":" #option                     \
+    ",\"form\":\"balanced\"}"
 #define SINK(loop) "{\"kind\":\"sink-loop\",\"anchor\":\"loop " loop "\"}"
 #define STAGE(anchor, option)                                                                      \
     "{\"kind\":\"stage\",\"anchor\":\"" anchor "\",\"option\":" #option "}"
