@@ -85,6 +85,8 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_relabel(s, edit, err);
     case IR_EDIT_SINK_LOOP:
         return ir_structure_sink(s, edit, err);
+    case IR_EDIT_RAISE_LOOP:
+        return ir_structure_raise(s, edit, err);
     case IR_EDIT_STAGE:
         return ir_structure_stage(s, edit, err);
     case IR_EDIT_SPECIALISE:

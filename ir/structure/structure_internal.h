@@ -73,6 +73,8 @@ ev_status ir_structure_relabel(ir_structure *s, const ir_edit *edit, ev_error *e
 
 ev_status ir_structure_sink(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
+ev_status ir_structure_raise(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
 ev_status ir_structure_specialise(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_group(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;

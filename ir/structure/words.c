@@ -108,6 +108,16 @@ static void describe_sink(const ir_work *work, const ir_edit *edit, ev_str *out)
     ev_str_printf(out, "runs loop %s only where its results are used", edit->anchor.path);
 }
 
+static void describe_raise(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "runs loop %s in any case, and takes its results where ", edit->anchor.path);
+    if (edit->option > 1)
+        ev_str_printf(out, "its %lld conditions hold", (long long)edit->option);
+    else
+        ev_str_append(out, "its condition holds");
+}
+
+const ir_rule ir_rule_RAISE_LOOP = {no_sites, no_draw, is_applied, describe_raise};
 static void describe_peel(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
     ev_str_append(out, edit->form == IR_FORM_MEMBERS

@@ -711,3 +711,94 @@ extern "C" __global__ void volume(PARAMETERS) {
     if (j < n && i < m && k < 4)
         atomicAdd(&y[i * n + j], x[i * n + j] * (float)(k + 1));
 }
+
+/* A product below the diagonal alone. */
+extern "C" __global__ void diagonal(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float value = -1;
+    if (j <= i) {
+        float sum = 0;
+        for (int k = 0; k < n; k++)
+            sum += x[i * n + k] * w[k * n + j];
+        value = sum + 2;
+    }
+    y[i * n + j] = value;
+}
+
+/* The loop stands on the other side, behind values that only this side has. */
+extern "C" __global__ void otherwise(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float value;
+    if (j > i) {
+        value = x[i * n + j];
+    } else {
+        float scale = x[i * n] + 1;
+        value = w[j];
+        for (int k = 0; k < n; k++)
+            value += x[i * n + k] * scale;
+        value += scale;
+    }
+    y[i * n + j] = value;
+}
+
+/* The condition stands in a loop, and the other side goes on with the next turn. */
+extern "C" __global__ void blocked(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 0;
+    for (int first = 0; first < n; first += 4) {
+        if (first > j)
+            continue;
+        int last = first + 4 < n ? first + 4 : n;
+        for (int k = first; k < last; k++)
+            sum += x[i * n + k] * w[k];
+    }
+    y[i * n + j] = sum;
+}
+
+/* Two conditions, with work between them. */
+extern "C" __global__ void nested_tests(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 1;
+    if (j <= i) {
+        float scale = x[i * n + j];
+        if (scale > 2) {
+            for (int k = 0; k < n; k++)
+                sum += x[i * n + k] * scale;
+        }
+        sum += scale;
+    }
+    y[i * n + j] = sum;
+}
+
+extern "C" __global__ void writes_under(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 1;
+    if (j <= i) {
+        y[i * n + j] = 3;
+        for (int k = 0; k < n; k++)
+            sum += x[i * n + k];
+    }
+    y[i * n + j] += sum;
+}
+
+extern "C" __global__ void divides_under(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 1;
+    if (j > 0) {
+        for (int k = 0; k < n; k++)
+            sum += x[i * n + k % j];
+    }
+    y[i * n + j] = sum;
+}

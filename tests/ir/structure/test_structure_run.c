@@ -79,6 +79,12 @@ static const subject subjects[] = {
     {"exact", {"m", "1", "1"}, {1, 1, 1}},
     {"unnamed", {"blocks", "1", "1"}, {32, 1, 1}},
     {"volume", {"ceil_div(n, 8)", "ceil_div(m, 4)", "2"}, {8, 4, 2}},
+    {"diagonal", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"otherwise", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"blocked", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"nested_tests", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"writes_under", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"divides_under", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"beside", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"awaited", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"doubted", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
@@ -119,6 +125,8 @@ static const subject subjects[] = {
 
 #define ROWS(anchor, option)                                                                       \
     "{\"kind\":\"delinearize\",\"anchor\":\"" anchor "\",\"option\":" #option "}"
+#define RAISE(loop) "{\"kind\":\"raise-loop\",\"anchor\":\"loop " loop "\",\"option\":1}"
+#define RAISE_TWICE(loop) "{\"kind\":\"raise-loop\",\"anchor\":\"loop " loop "\",\"option\":2}"
 #define RESIZE(anchor, option)                                                                     \
     "{\"kind\":\"resize-block\",\"anchor\":\"" anchor "\",\"option\":" #option "}"
 #define BALANCE(anchor, option)                                                                    \

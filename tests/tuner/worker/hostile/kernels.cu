@@ -348,3 +348,16 @@ extern "C" __global__ void trusting(PARAMETERS) {
     for (int k = 0; k < n; k++)
         y[at * n + k] = x[at * n + k] + (float)(at % n + at / n);
 }
+
+/* A loop over the row below, where there is one. */
+extern "C" __global__ void row_below(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 0;
+    if (i + 1 < m) {
+        for (int k = 0; k < n; k++)
+            sum += x[(i + 1) * n + k];
+    }
+    y[i * n + j] = sum + x[i * n + j];
+}

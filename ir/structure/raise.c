@@ -1,0 +1,173 @@
+/* Raise: a loop that stands under a condition runs in any case, and its results are taken where the
+ * condition holds.
+ *
+ * `if (j <= i) for (...) sum += ...;` is a loop that some threads of a block run and some do not.
+ * No tile can be staged for such a loop, and members of a coarsened thread cannot share its turns.
+ * Raised, all threads run the loop, the branch stands behind it, and what the loop is there for
+ * stays under the condition. The option is the number of conditions, from the innermost outwards.
+ *
+ * Refused: the kernel's own tests at its beginning, which send threads home; a loop, or a way from
+ * the condition to the loop, that does more than to compute and load, or that divides by what is
+ * not known. Guessed: what the loop loads may be loaded where the condition does not hold; the
+ * gates see an address that is out of bounds or was never written. */
+#include "ir/structure/analyses/guards_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
+#include "ir/structure/structure_internal.h"
+
+enum { MOST_CONDITIONS = 4 };
+
+typedef struct raising {
+    ir_structure *s;
+    ir_flow flow;
+    const ir_loop *loop;
+    LLVMBuilderRef builder;
+    uint32_t branch; /* the block that ends with the condition */
+    bool runs_if;    /* the value of the condition with which the loop ran */
+} raising;
+
+/* ---- what is refused --------------------------------------------------------------------------
+ */
+
+static bool divides_by_unknown(LLVMValueRef insn) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(insn);
+    bool divides = op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
+    return divides && !LLVMIsAConstantInt(LLVMGetOperand(insn, 1));
+}
+
+/* EV_BAD: a block does what a thread must not do if the condition does not hold. */
+static ev_status check_block(const raising *r, uint32_t block, ev_error *err) {
+    for (uint32_t i = r->flow.first[block]; i < r->flow.first[block + 1]; i++) {
+        LLVMValueRef insn = r->flow.insns[i];
+        ir_deed deed = ir_deed_of(insn);
+        if (deed != IR_DEED_PURE && deed != IR_DEED_LOAD && deed != IR_DEED_MARKER)
+            return ev_fail(err, EV_BAD, "what runs under the condition stores or waits");
+        if (divides_by_unknown(insn))
+            return ev_fail(err, EV_BAD,
+                           "what runs under the condition divides by a number that is not known");
+    }
+    return EV_OK;
+}
+
+static ev_status find_loop(raising *r, const ir_edit *edit, ev_error *err) {
+    const ir_flow *flow = &r->flow;
+    uint32_t at =
+        edit->anchor.kind == IR_ANCHOR_LOOP ? ir_loop_find(flow, edit->anchor.path) : IR_NONE;
+    if (at == IR_NONE)
+        return ev_fail(err, EV_BAD, "\"anchor\" is no loop of the kernel, like \"loop 0\"");
+    r->loop = &flow->loops[at];
+    EV_TRY(ir_loop_check_counts(flow, r->loop, err));
+    uint32_t exit = r->loop->exit;
+    if (r->loop->preheader == IR_NONE || flow->back.first[exit + 1] - flow->back.first[exit] != 1)
+        return ev_fail(err, EV_BAD, "the loop is entered or left in more than one place");
+    for (uint32_t b = 0; b < flow->count; b++) {
+        if (r->loop->holds[b])
+            EV_TRY(check_block(r, b, err));
+    }
+    return EV_OK;
+}
+
+/* The only block that leads to `block`; IR_NONE: there are several, or none. */
+static uint32_t only_before(const ir_flow *flow, uint32_t block) {
+    uint32_t first = flow->back.first[block];
+    return flow->back.first[block + 1] - first == 1 ? flow->back.succ[first] : IR_NONE;
+}
+
+/* Finds the innermost condition around the loop, through blocks that always lead there. */
+static ev_status find_condition(raising *r, ev_error *err) {
+    const ir_flow *flow = &r->flow;
+    uint32_t block = r->loop->preheader, before = IR_NONE;
+    for (;; block = before) {
+        before = only_before(flow, block);
+        LLVMValueRef last = before == IR_NONE ? NULL : ir_flow_last(flow, before);
+        if (!last || !LLVMIsABranchInst(last))
+            return ev_fail(err, EV_BAD, "the loop does not stand under a condition of its own");
+        EV_TRY(check_block(r, block, err));
+        if (!LLVMIsConditional(last))
+            continue;
+        r->branch = before;
+        r->runs_if = LLVMGetSuccessor(last, 0) == flow->blocks[block];
+        break;
+    }
+    ir_guards guards;
+    ir_guards_find(flow, &guards);
+    for (uint32_t g = 0; g < guards.count; g++) {
+        if (guards.block[g] == flow->blocks[r->branch])
+            return ev_fail(err, EV_BAD, "the condition sends threads home");
+    }
+    uint32_t inner = ir_loop_of(flow, r->branch);
+    if (inner != IR_NONE && flow->loops[inner].header == r->branch)
+        return ev_fail(err, EV_BAD, "the condition is that of a loop around it");
+    return EV_OK;
+}
+
+/* ---- what is written --------------------------------------------------------------------------
+ */
+
+/* Lets the PHIs of a block take from `to` what came from `from`. */
+static void move_edge(const raising *r, LLVMBasicBlockRef block, LLVMBasicBlockRef from,
+                      LLVMBasicBlockRef to) {
+    LLVMValueRef next = NULL;
+    for (LLVMValueRef old = LLVMGetFirstInstruction(block); LLVMIsAPHINode(old); old = next) {
+        next = LLVMGetNextInstruction(old);
+        LLVMPositionBuilderBefore(r->builder, old);
+        LLVMValueRef made = LLVMBuildPhi(r->builder, LLVMTypeOf(old), "");
+        for (unsigned i = 0; i < LLVMCountIncoming(old); i++) {
+            LLVMValueRef value = LLVMGetIncomingValue(old, i);
+            LLVMBasicBlockRef edge = LLVMGetIncomingBlock(old, i);
+            edge = edge == from ? to : edge;
+            value = value == old ? made : value;
+            LLVMAddIncoming(made, &value, &edge, 1);
+        }
+        LLVMReplaceAllUsesWith(old, made);
+        LLVMInstructionEraseFromParent(old);
+    }
+}
+
+/* Moves the branch behind the loop: the loop's exit gets a block before it, which decides. */
+static void write(const raising *r) {
+    const ir_flow *flow = &r->flow;
+    LLVMBasicBlockRef branch = flow->blocks[r->branch], exit = flow->blocks[r->loop->exit];
+    LLVMValueRef last = ir_flow_last(flow, r->branch), condition = LLVMGetCondition(last);
+    LLVMBasicBlockRef runs = LLVMGetSuccessor(last, r->runs_if ? 0 : 1);
+    LLVMBasicBlockRef rest = LLVMGetSuccessor(last, r->runs_if ? 1 : 0);
+    LLVMBasicBlockRef decides = LLVMInsertBasicBlockInContext(r->s->base->context, exit, "");
+    uint32_t leaves = only_before(flow, r->loop->exit);
+    LLVMValueRef out = ir_flow_last(flow, leaves);
+    for (unsigned k = 0; k < LLVMGetNumSuccessors(out); k++) {
+        if (LLVMGetSuccessor(out, k) == exit)
+            LLVMSetSuccessor(out, k, decides);
+    }
+    LLVMPositionBuilderAtEnd(r->builder, decides);
+    LLVMValueRef next = NULL;
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(exit); LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        LLVMInstructionRemoveFromParent(phi);
+        LLVMInsertIntoBuilder(r->builder, phi);
+    }
+    LLVMBuildCondBr(r->builder, condition, r->runs_if ? exit : rest, r->runs_if ? rest : exit);
+    move_edge(r, rest, branch, decides);
+    LLVMPositionBuilderBefore(r->builder, last);
+    LLVMBuildBr(r->builder, runs);
+    LLVMInstructionEraseFromParent(last);
+}
+
+static ev_status raise_once(raising *r, const ir_edit *edit, ev_error *err) {
+    EV_TRY(ir_flow_make(r->s->function, r->s->arena, &r->flow, err));
+    EV_TRY(find_loop(r, edit, err));
+    EV_TRY(find_condition(r, err));
+    write(r);
+    return EV_OK;
+}
+
+ev_status ir_structure_raise(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    raising r = {.s = s};
+    if (edit->has_option && (edit->option < 1 || edit->option > MOST_CONDITIONS))
+        return ev_fail(err, EV_BAD, "\"option\" is not from 1 to %d", MOST_CONDITIONS);
+    r.builder = LLVMCreateBuilderInContext(s->base->context);
+    LLVMSetCurrentDebugLocation2(r.builder, NULL);
+    ev_status status = EV_OK;
+    for (int64_t i = 0; status == EV_OK && i < (edit->has_option ? edit->option : 1); i++)
+        status = raise_once(&r, edit, err);
+    LLVMDisposeBuilder(r.builder);
+    return status;
+}
