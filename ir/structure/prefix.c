@@ -46,8 +46,28 @@ static void ask_to_inline(LLVMModuleRef module, LLVMValueRef entry) {
     }
 }
 
+/* Whether nothing leads to a block: LLVM's adce takes a branch that decides nothing, and leaves the
+ * blocks of its other side. */
+static bool has_lost_block(LLVMValueRef function) {
+    for (LLVMBasicBlockRef b = LLVMGetNextBasicBlock(LLVMGetEntryBasicBlock(function)); b;
+         b = LLVMGetNextBasicBlock(b)) {
+        if (!LLVMGetFirstUse(LLVMBasicBlockAsValue(b)))
+            return true;
+    }
+    return false;
+}
+
+/* Removes such blocks. Edits write the blocks anew that something leads to; the others would hold
+ * on to the old ones. */
+static ev_status remove_lost_blocks(const ir_base *base, LLVMModuleRef module, ev_error *err) {
+    if (!has_lost_block(LLVMGetNamedFunction(module, base->entry)))
+        return EV_OK;
+    return ir_early_run(base, module, "function(" TIDY ",loop-simplify,lcssa)", err);
+}
+
 ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) {
     EV_TRY(ir_early_run(base, module, normal, err));
+    EV_TRY(remove_lost_blocks(base, module, err));
     return ir_structure_hoist_bounds(LLVMGetNamedFunction(module, base->entry), err);
 }
 
@@ -58,7 +78,9 @@ static ev_status renormalise(const ir_structure *s, ev_error *err) {
     bool changed = false;
     EV_TRY(ir_early_normalise(s->base, s->base->module, err));
     EV_TRY(ir_merge_loads(s->function, s->arena, &changed, err));
-    return changed ? ir_early_run(s->base, s->base->module, again, err) : EV_OK;
+    if (changed)
+        EV_TRY(ir_early_run(s->base, s->base->module, again, err));
+    return remove_lost_blocks(s->base, s->base->module, err);
 }
 
 static ev_status make_early(const ir_base *base, ev_error *err) {

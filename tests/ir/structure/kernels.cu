@@ -802,3 +802,12 @@ extern "C" __global__ void divides_under(PARAMETERS) {
     }
     y[i * n + j] = sum;
 }
+
+/* Four tests around all, and neighbours to load. */
+extern "C" __global__ void framed(PARAMETERS) {
+    int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;
+    if (j > 0 && j < n - 1 && i > 0 && i < m - 1) {
+        int at = i * n + j;
+        y[at] = 2 * x[at] + x[at - 1] + x[at + 1] + x[at - n] + x[at + n];
+    }
+}

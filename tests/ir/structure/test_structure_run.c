@@ -85,6 +85,7 @@ static const subject subjects[] = {
     {"nested_tests", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"writes_under", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"divides_under", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"framed", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"beside", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"awaited", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"doubted", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
