@@ -301,11 +301,18 @@ static ev_status number_module(ir_base *base, const ir_source *source, ev_error 
  * Registers: machine sinking and InstCombine move an instruction into the block of its only use.
  * Of a sum that a guarded store writes, both move the chain of multiply-adds behind the guard and
  * leave the loads above it, so all loaded values are alive at once. The assembler sinks what it
- * likes by itself, with the registers in view. */
+ * likes by itself, with the registers in view.
+ *
+ * Wide accesses: clang makes four stores of one of a float4. Where the other side of a branch
+ * stores the same elements one by one, simplifycfg sinks the equal stores of both sides, and what
+ * is left is no wide store any more. nvcc does not sink them either. */
 static void begin_llvm(void) {
-    static const char *const options[] = {"evoke", "-licm-mssa-max-acc-promotion=32",
-                                          "-memdep-block-scan-limit=30", "-disable-machine-sink",
-                                          "-instcombine-code-sinking=0"};
+    static const char *const options[] = {"evoke",
+                                          "-licm-mssa-max-acc-promotion=32",
+                                          "-memdep-block-scan-limit=30",
+                                          "-disable-machine-sink",
+                                          "-instcombine-code-sinking=0",
+                                          "-sink-common-insts=0"};
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();

@@ -445,6 +445,36 @@ static void sums_stay_above_the_guards_of_their_stores(void **state) {
     free(path);
 }
 
+/* A wide store beside single ones of the same values: LLVM's sinking made most of both sides one
+ * store each, behind them. */
+static void a_wide_store_stays_wide_beside_narrow_ones(void **state) {
+    (void)state;
+    char *path =
+        write_file("wide.cu", "#include \"evoke_cuda.h\"\n"
+                              "extern \"C\" __global__ void k(float *y, int n, float a) {\n"
+                              "    int i = threadIdx.x * 4;\n"
+                              "    float4 v = {a, a + 1, a + 2, a + 3};\n"
+                              "    if (n % 4 == 0) {\n"
+                              "        *(float4 *)(y + i) = v;\n"
+                              "    } else {\n"
+                              "        y[i] = v.x;\n"
+                              "        y[i + 1] = v.y;\n"
+                              "        y[i + 2] = v.z;\n"
+                              "        y[i + 3] = v.w;\n"
+                              "    }\n"
+                              "}\n");
+    ir_source source = {.path = path, .entry = "k", .include = "kernels/include", .sm = 80};
+    ir_base *base = load(&source);
+    ir_genome *genome = ir_genome_new("textbook");
+    ir_build *made = build(base, genome);
+    size_t bytes;
+    assert_non_null(strstr(ir_build_ptx(made, &bytes), "st.global.v4.f32"));
+    ir_build_free(made);
+    ir_genome_free(genome);
+    ir_base_free(base);
+    free(path);
+}
+
 static void edits_that_do_not_fit_are_named(void **state) {
     (void)state;
     static const struct {
@@ -646,6 +676,7 @@ int main(void) {
         cmocka_unit_test(calls_are_numbered_by_module),
         cmocka_unit_test(the_level_of_code_generation_tells_equal_ir_apart),
         cmocka_unit_test(sums_stay_above_the_guards_of_their_stores),
+        cmocka_unit_test(a_wide_store_stays_wide_beside_narrow_ones),
         cmocka_unit_test(edits_that_do_not_fit_are_named),
         cmocka_unit_test(missing_repairs_fall_back),
         cmocka_unit_test(adjacent_accesses_are_found_behind_indices),
