@@ -7,7 +7,7 @@
  * test of `at` against w * n is one of row against n.
  *
  * Threads behind the end of a row do nothing. Threads behind the old grid do nothing either: the
- * kernel's own test of `at` keeps them away if there is one in its first block, else a new one. */
+ * kernel's own test of `at` keeps them away if there is one at its beginning, else a new one. */
 #include "ir/structure/flat_internal.h"
 
 #include "ir/structure/analyses/vary_internal.h"
@@ -280,24 +280,6 @@ static ev_status find_divisor(delinearizing *d, const ir_edit *edit, ev_error *e
 /* ---- the whole --------------------------------------------------------------------------------
  */
 
-/* Whether the first block of code leaves by a test of the flat index. */
-static bool is_bounded(const delinearizing *d) {
-    LLVMValueRef last = LLVMGetBasicBlockTerminator(d->flow.blocks[0]);
-    if (!LLVMIsABranchInst(last) || !LLVMIsConditional(last))
-        return false;
-    for (uint32_t i = d->flow.first[0]; i < d->flow.first[1]; i++) {
-        LLVMValueRef insn = d->flow.insns[i];
-        if (!LLVMIsAICmpInst(insn) || LLVMGetICmpPredicate(insn) == LLVMIntEQ ||
-            LLVMGetICmpPredicate(insn) == LLVMIntNE)
-            continue;
-        for (unsigned k = 0; k < 2; k++) {
-            if (ir_flat_is(LLVMGetOperand(insn, k), d->axis, d->size))
-                return true;
-        }
-    }
-    return false;
-}
-
 /* Whether the thread has a place: its column is one of a row, and the old grid had it. */
 static LLVMValueRef write_test(const delinearizing *d, bool is_bounded_already) {
     LLVMTypeRef wide = LLVMInt64TypeInContext(d->s->base->context);
@@ -315,7 +297,7 @@ static LLVMValueRef write_test(const delinearizing *d, bool is_bounded_already) 
 
 /* Writes a new first block, which finds the thread's place or ends. */
 static ev_status write_entry(delinearizing *d, ev_error *err) {
-    bool bounded = is_bounded(d);
+    bool bounded = ir_flat_is_bounded(&d->flow, d->axis, d->size);
     ir_entry entry = ir_flat_open(d->s, &d->flow, d->builder);
     /* No launch has so many threads along y or z that the number wraps, nor along x if the columns
      * are those of a row. */

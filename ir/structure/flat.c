@@ -1,6 +1,7 @@
 /* Flat: see flat_internal.h. */
 #include "ir/structure/flat_internal.h"
 
+#include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 
 #include <stdio.h>
@@ -50,6 +51,28 @@ bool ir_flat_is(LLVMValueRef value, uint32_t axis, uint32_t size) {
         return false;
     ir_affine form = ir_affine_of(ir_flat_without_casts(value));
     return form.count == 2 && form.constant == 0 && ir_flat_factor(&form, axis, size) == 1;
+}
+
+/* Whether threads stay only if their number is below something. */
+static bool bounds(const ir_test *test, uint32_t axis, uint32_t size) {
+    ir_affine form;
+    LLVMIntPredicate p = LLVMIntEQ;
+    if (!ir_affine_of_condition(test->condition, &form, &p))
+        return false;
+    int64_t factor = ir_flat_factor(&form, axis, size);
+    bool below = p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntULT || p == LLVMIntULE;
+    bool above = p == LLVMIntSGT || p == LLVMIntSGE || p == LLVMIntUGT || p == LLVMIntUGE;
+    return ((test->leaves_if ? above : below) && factor > 0) ||
+           ((test->leaves_if ? below : above) && factor < 0);
+}
+
+bool ir_flat_is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size) {
+    ir_guards guards;
+    bool bounded = false;
+    ir_guards_find(flow, &guards);
+    for (uint32_t t = 0; t < guards.test_count; t++)
+        bounded |= bounds(&guards.tests[t], axis, size);
+    return bounded;
 }
 
 LLVMValueRef ir_flat_write(const ir_structure *s, LLVMBuilderRef builder, uint32_t axis,

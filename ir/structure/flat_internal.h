@@ -17,6 +17,9 @@ int64_t ir_flat_factor(const ir_affine *form, uint32_t axis, uint32_t size);
 /* Whether a value is the number of the thread in the grid along an axis whose blocks have `size`
  * threads. */
 bool ir_flat_is(LLVMValueRef value, uint32_t axis, uint32_t size);
+/* Whether one of the kernel's tests at its beginning lets a thread stay only if that number is
+ * below something. */
+bool ir_flat_is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size);
 /* Writes that number where the builder stands, for blocks of `threads`, as an i32. It does not
  * wrap: the caller's grid has fewer threads than 2^31 along the axis. */
 LLVMValueRef ir_flat_write(const ir_structure *s, LLVMBuilderRef builder, uint32_t axis,

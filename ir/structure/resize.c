@@ -11,7 +11,6 @@
  * The last blocks may have threads that the old grid had not. The kernel's own test that the number
  * is below something keeps them away, if there is one at its beginning (a guess: that it does),
  * else a new test of the old grid's size. */
-#include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/flat_internal.h"
 
@@ -48,31 +47,10 @@ static bool kernel_reads(const resizing *r, const char *what, uint32_t axis) {
     return false;
 }
 
-/* Whether threads stay only if their number is below something. */
-static bool bounds(const ir_test *test, const change *c) {
-    ir_affine form;
-    LLVMIntPredicate p = LLVMIntEQ;
-    if (!ir_affine_of_condition(test->condition, &form, &p))
-        return false;
-    int64_t factor = ir_flat_factor(&form, c->axis, c->before);
-    bool below = p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntULT || p == LLVMIntULE;
-    bool above = p == LLVMIntSGT || p == LLVMIntSGE || p == LLVMIntUGT || p == LLVMIntUGE;
-    if (test->leaves_if) {
-        bool swap = below;
-        below = above;
-        above = swap;
-    }
-    return (below && factor > 0) || (above && factor < 0);
-}
-
 /* Whether the old grid has each thread of the new one, or the kernel tests that itself. */
-static bool is_tested(const resizing *r, const ir_guards *guards, const change *c) {
-    if (c->before % c->after == 0)
-        return true;
-    bool tested = false;
-    for (uint32_t t = 0; t < guards->test_count; t++)
-        tested |= bounds(&guards->tests[t], c);
-    return tested && !kernel_reads(r, "nctaid", c->axis);
+static bool is_tested(const resizing *r, const change *c) {
+    return c->before % c->after == 0 || (ir_flat_is_bounded(&r->flow, c->axis, c->before) &&
+                                         !kernel_reads(r, "nctaid", c->axis));
 }
 
 /* ---- what is refused --------------------------------------------------------------------------
@@ -133,11 +111,9 @@ static ev_status check(resizing *r, const ir_edit *edit, ev_error *err) {
 
 /* Writes the first block: the threads' numbers, and the tests that the kernel does not make. */
 static ev_status write_entry(resizing *r, ev_error *err) {
-    ir_guards guards = {0};
-    ir_guards_find(&r->flow, &guards);
     bool needs[2] = {false, false};
     for (uint32_t i = 0; i < r->count; i++)
-        needs[i] = !is_tested(r, &guards, &r->changes[i]);
+        needs[i] = !is_tested(r, &r->changes[i]);
     ir_entry entry = ir_flat_open(r->s, &r->flow, r->builder);
     LLVMTypeRef wide = LLVMInt64TypeInContext(r->s->base->context);
     LLVMValueRef stays = NULL;
