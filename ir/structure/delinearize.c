@@ -301,8 +301,9 @@ static ev_status write_entry(delinearizing *d, ev_error *err) {
     ir_entry entry = ir_flat_open(d->s, &d->flow, d->builder);
     /* No launch has so many threads along y or z that the number wraps, nor along x if the columns
      * are those of a row. */
-    d->column = ir_flat_write(d->s, d->builder, d->axis, d->width);
-    d->row = ir_flat_write(d->s, d->builder, d->other, (int64_t)d->size / d->width);
+    LLVMTypeRef type = LLVMInt32TypeInContext(d->s->base->context);
+    d->column = ir_flat_write(d->s, d->builder, d->axis, d->width, type, false);
+    d->row = ir_flat_write(d->s, d->builder, d->other, (int64_t)d->size / d->width, type, false);
     LLVMValueRef test = write_test(d, bounded);
     if (!test)
         return ev_fail(err, EV_BAD, "no argument tells the size of the grid along %c",

@@ -53,11 +53,25 @@ bool ir_flat_is(LLVMValueRef value, uint32_t axis, uint32_t size) {
     return form.count == 2 && form.constant == 0 && ir_flat_factor(&form, axis, size) == 1;
 }
 
-/* Whether threads stay only if their number is below something. */
-static bool bounds(const ir_test *test, uint32_t axis, uint32_t size) {
+/* Whether a form has places of threads or blocks beside the number along the axis. */
+static bool has_other_places(const ir_flow *flow, const bool *is_place, const ir_affine *form,
+                             uint32_t axis, uint32_t size) {
+    for (uint32_t i = 0; i < form->count; i++) {
+        const ir_term *term = &form->terms[i];
+        bool own = ir_flat_reads(term->value, "tid", axis) || first_threads(term, axis, size) != 0;
+        if (!own && ir_depends_on(flow, is_place, term->value))
+            return true;
+    }
+    return false;
+}
+
+/* Whether threads stay only if their number is below something that is the same for all. */
+static bool bounds(const ir_flow *flow, const bool *is_place, const ir_test *test, uint32_t axis,
+                   uint32_t size) {
     ir_affine form;
     LLVMIntPredicate p = LLVMIntEQ;
-    if (!ir_affine_of_condition(test->condition, &form, &p))
+    if (!ir_affine_of_condition(test->condition, &form, &p) ||
+        has_other_places(flow, is_place, &form, axis, size))
         return false;
     int64_t factor = ir_flat_factor(&form, axis, size);
     bool below = p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntULT || p == LLVMIntULE;
@@ -69,24 +83,37 @@ static bool bounds(const ir_test *test, uint32_t axis, uint32_t size) {
 bool ir_flat_is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size) {
     ir_guards guards;
     bool bounded = false;
+    bool *is_place = EV_NEW_ARRAY(flow->arena, bool, flow->insn_count + 1);
+    for (uint32_t i = 0; is_place && i < flow->insn_count; i++) {
+        for (uint32_t a = 0; a < IR_AXES; a++)
+            is_place[i] |=
+                LLVMIsACallInst(flow->insns[i]) && (ir_flat_reads(flow->insns[i], "tid", a) ||
+                                                    ir_flat_reads(flow->insns[i], "ctaid", a));
+    }
     ir_guards_find(flow, &guards);
-    for (uint32_t t = 0; t < guards.test_count; t++)
-        bounded |= bounds(&guards.tests[t], axis, size);
+    for (uint32_t t = 0; is_place && t < guards.test_count; t++)
+        bounded |= bounds(flow, is_place, &guards.tests[t], axis, size);
     return bounded;
 }
 
+static LLVMValueRef never_wraps(LLVMValueRef value) {
+    if (LLVMIsABinaryOperator(value)) {
+        LLVMSetNSW(value, true);
+        LLVMSetNUW(value, true);
+    }
+    return value;
+}
+
 LLVMValueRef ir_flat_write(const ir_structure *s, LLVMBuilderRef builder, uint32_t axis,
-                           int64_t threads) {
-    LLVMTypeRef type = LLVMInt32TypeInContext(s->base->context);
-    LLVMValueRef size = LLVMConstInt(type, (uint64_t)threads, false);
+                           int64_t threads, LLVMTypeRef type, bool may_wrap) {
+    LLVMValueRef block = ir_structure_read(s, builder, "ctaid", axis);
+    LLVMValueRef thread = ir_structure_read(s, builder, "tid", axis);
+    block = LLVMBuildIntCast2(builder, block, type, false, "");
+    thread = LLVMBuildIntCast2(builder, thread, type, false, "");
     LLVMValueRef first =
-        LLVMBuildNSWMul(builder, ir_structure_read(s, builder, "ctaid", axis), size, "");
-    if (LLVMIsAInstruction(first))
-        LLVMSetNUW(first, true);
-    LLVMValueRef at =
-        LLVMBuildNSWAdd(builder, first, ir_structure_read(s, builder, "tid", axis), "");
-    LLVMSetNUW(at, true);
-    return at;
+        LLVMBuildMul(builder, block, LLVMConstInt(type, (uint64_t)threads, false), "");
+    LLVMValueRef at = LLVMBuildAdd(builder, may_wrap ? first : never_wraps(first), thread, "");
+    return may_wrap ? at : never_wraps(at);
 }
 
 LLVMValueRef ir_flat_extent(const ir_structure *s, LLVMBuilderRef builder, uint32_t axis) {

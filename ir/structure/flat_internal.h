@@ -18,12 +18,12 @@ int64_t ir_flat_factor(const ir_affine *form, uint32_t axis, uint32_t size);
  * threads. */
 bool ir_flat_is(LLVMValueRef value, uint32_t axis, uint32_t size);
 /* Whether one of the kernel's tests at its beginning lets a thread stay only if that number is
- * below something. */
+ * below something that has no place of a thread or block in it. Without memory: false. */
 bool ir_flat_is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size);
-/* Writes that number where the builder stands, for blocks of `threads`, as an i32. It does not
- * wrap: the caller's grid has fewer threads than 2^31 along the axis. */
+/* Writes that number where the builder stands, for blocks of `threads`, in 32 or 64 bits. In 32
+ * bits it wraps along x where a grid has more threads than that; the caller says whether it may. */
 LLVMValueRef ir_flat_write(const ir_structure *s, LLVMBuilderRef builder, uint32_t axis,
-                           int64_t threads);
+                           int64_t threads, LLVMTypeRef type, bool may_wrap);
 /* Writes the threads of the launch along an axis as an i64. NULL: no argument tells them. */
 LLVMValueRef ir_flat_extent(const ir_structure *s, LLVMBuilderRef builder, uint32_t axis);
 /* EV_BAD: the threads of a block work together, by a barrier, a warp function or shared memory, or

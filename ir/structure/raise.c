@@ -8,11 +8,15 @@
  *
  * Refused: the kernel's own tests at its beginning, which send threads home; a loop, or a way from
  * the condition to the loop, that does more than to compute and load, or that divides by what is
- * not known. Guessed: what the loop loads may be loaded where the condition does not hold; the
- * gates see an address that is out of bounds or was never written. */
+ * not known; a loop inside that does not count. Guessed: what the loop loads may be loaded where
+ * the condition does not hold, and a number of turns that is loaded is sound there. The gates see
+ * an address that is out of bounds or was never written. What was known because the condition held,
+ * such as an assumption, is forgotten. */
 #include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
+
+#include <string.h>
 
 enum { MOST_CONDITIONS = 4 };
 
@@ -55,10 +59,12 @@ static ev_status find_loop(raising *r, const ir_edit *edit, ev_error *err) {
     if (at == IR_NONE)
         return ev_fail(err, EV_BAD, "\"anchor\" is no loop of the kernel, like \"loop 0\"");
     r->loop = &flow->loops[at];
-    EV_TRY(ir_loop_check_counts(flow, r->loop, err));
-    uint32_t exit = r->loop->exit;
-    if (r->loop->preheader == IR_NONE || flow->back.first[exit + 1] - flow->back.first[exit] != 1)
-        return ev_fail(err, EV_BAD, "the loop is entered or left in more than one place");
+    if (r->loop->preheader == IR_NONE)
+        return ev_fail(err, EV_BAD, "the loop is entered in more than one place");
+    for (uint32_t l = 0; l < flow->loop_count; l++) {
+        if (r->loop->holds[flow->loops[l].header])
+            EV_TRY(ir_loop_check_counts(flow, &flow->loops[l], err));
+    }
     for (uint32_t b = 0; b < flow->count; b++) {
         if (r->loop->holds[b])
             EV_TRY(check_block(r, b, err));
@@ -123,6 +129,31 @@ static void move_edge(const raising *r, LLVMBasicBlockRef block, LLVMBasicBlockR
     }
 }
 
+/* Takes from a block what was known because the condition held: assumptions, and what loads say of
+ * their values. */
+static void forget(const raising *r, uint32_t block) {
+    static const char *const kinds[] = {"range", "noundef", "nonnull", "align", "dereferenceable"};
+    LLVMContextRef context = r->s->base->context;
+    for (uint32_t i = r->flow.first[block]; i < r->flow.first[block + 1]; i++) {
+        LLVMValueRef insn = r->flow.insns[i];
+        for (size_t k = 0; LLVMIsALoadInst(insn) && k < sizeof kinds / sizeof kinds[0]; k++) {
+            unsigned kind = LLVMGetMDKindIDInContext(context, kinds[k], (unsigned)strlen(kinds[k]));
+            LLVMSetMetadata(insn, kind, NULL);
+        }
+        if (strcmp(ir_call_name(insn), "llvm.assume") == 0)
+            LLVMInstructionEraseFromParent(insn);
+    }
+}
+
+static void forget_all(const raising *r) {
+    for (uint32_t b = 0; b < r->flow.count; b++) {
+        bool is_way = b != r->branch && ir_dominance_over(&r->flow.over, r->branch, b) &&
+                      ir_dominance_over(&r->flow.over, b, r->loop->header);
+        if (is_way || r->loop->holds[b])
+            forget(r, b);
+    }
+}
+
 /* Moves the branch behind the loop: the loop's exit gets a block before it, which decides. */
 static void write(const raising *r) {
     const ir_flow *flow = &r->flow;
@@ -131,8 +162,7 @@ static void write(const raising *r) {
     LLVMBasicBlockRef runs = LLVMGetSuccessor(last, r->runs_if ? 0 : 1);
     LLVMBasicBlockRef rest = LLVMGetSuccessor(last, r->runs_if ? 1 : 0);
     LLVMBasicBlockRef decides = LLVMInsertBasicBlockInContext(r->s->base->context, exit, "");
-    uint32_t leaves = only_before(flow, r->loop->exit);
-    LLVMValueRef out = ir_flow_last(flow, leaves);
+    LLVMValueRef out = ir_flow_last(flow, r->loop->header); /* the only way there */
     for (unsigned k = 0; k < LLVMGetNumSuccessors(out); k++) {
         if (LLVMGetSuccessor(out, k) == exit)
             LLVMSetSuccessor(out, k, decides);
@@ -156,6 +186,7 @@ static ev_status raise_once(raising *r, const ir_edit *edit, ev_error *err) {
     EV_TRY(find_loop(r, edit, err));
     EV_TRY(find_condition(r, err));
     write(r);
+    forget_all(r);
     return EV_OK;
 }
 

@@ -24,7 +24,7 @@ enum {
 typedef struct change {
     uint32_t axis;
     uint32_t before, after; /* threads of a block */
-    LLVMValueRef at;        /* the number of the thread, i32 */
+    LLVMValueRef at, wide;  /* the number of the thread, i32 (modulo 2^32) and i64 */
     LLVMValueRef extent;    /* threads of the old grid, i64; NULL: not needed */
 } change;
 
@@ -58,12 +58,13 @@ static bool is_tested(const resizing *r, const change *c) {
 
 static ev_status add_change(resizing *r, uint32_t axis, uint64_t after, ev_error *err) {
     uint32_t before = r->s->base->block[axis];
+    char name = "xyz"[axis];
     if (before == 0)
         return ev_fail(err, EV_BAD, "the threads of a block along %c are not always the same",
-                       "xyz"[axis]);
+                       name);
     if (after < 1 || after > (axis == 2 ? MOST_ALONG_Z : MOST_THREADS))
         return ev_fail(err, EV_BAD, "no block has %llu threads along %c", (unsigned long long)after,
-                       "xyz"[axis]);
+                       name);
     r->changes[r->count++] = (change){.axis = axis, .before = before, .after = (uint32_t)after};
     return EV_OK;
 }
@@ -115,11 +116,14 @@ static ev_status write_entry(resizing *r, ev_error *err) {
     for (uint32_t i = 0; i < r->count; i++)
         needs[i] = !is_tested(r, &r->changes[i]);
     ir_entry entry = ir_flat_open(r->s, &r->flow, r->builder);
+    LLVMTypeRef narrow = LLVMInt32TypeInContext(r->s->base->context);
     LLVMTypeRef wide = LLVMInt64TypeInContext(r->s->base->context);
     LLVMValueRef stays = NULL;
     for (uint32_t i = 0; i < r->count; i++) {
         change *c = &r->changes[i];
-        c->at = ir_flat_write(r->s, r->builder, c->axis, c->after);
+        /* along y and z, a grid has at most 65,535 blocks */
+        c->at = ir_flat_write(r->s, r->builder, c->axis, c->after, narrow, c->axis == 0);
+        c->wide = ir_flat_write(r->s, r->builder, c->axis, c->after, wide, false);
         if (!needs[i] && !kernel_reads(r, "nctaid", c->axis))
             continue;
         c->extent = ir_flat_extent(r->s, r->builder, c->axis);
@@ -128,8 +132,7 @@ static ev_status write_entry(resizing *r, ev_error *err) {
                            "xyz"[c->axis]);
         if (!needs[i])
             continue;
-        LLVMValueRef at = LLVMBuildZExt(r->builder, c->at, wide, "");
-        LLVMValueRef inside = LLVMBuildICmp(r->builder, LLVMIntULT, at, c->extent, "");
+        LLVMValueRef inside = LLVMBuildICmp(r->builder, LLVMIntULT, c->wide, c->extent, "");
         stays = stays ? LLVMBuildAnd(r->builder, stays, inside, "") : inside;
     }
     if (stays)
@@ -139,20 +142,53 @@ static ev_status write_entry(resizing *r, ev_error *err) {
     return EV_OK;
 }
 
+/* The old block's number, or the thread's in it. Where one size divides the other, no number is
+ * larger than those of the launch. */
+static LLVMValueRef old_place(const resizing *r, const change *c, bool of_block) {
+    LLVMBuilderRef b = r->builder;
+    LLVMTypeRef type = LLVMInt32TypeInContext(r->s->base->context);
+    LLVMValueRef block = ir_structure_read(r->s, b, "ctaid", c->axis);
+    LLVMValueRef thread = ir_structure_read(r->s, b, "tid", c->axis);
+    LLVMValueRef before = LLVMConstInt(type, c->before, false);
+    LLVMValueRef after = LLVMConstInt(type, c->after, false);
+    if (c->before % c->after == 0) {
+        LLVMValueRef parts = LLVMConstInt(type, c->before / c->after, false);
+        if (of_block)
+            return LLVMBuildUDiv(b, block, parts, "");
+        LLVMValueRef part = LLVMBuildURem(b, block, parts, "");
+        return LLVMBuildAdd(b, LLVMBuildMul(b, part, after, ""), thread, "");
+    }
+    if (c->after % c->before == 0) {
+        LLVMValueRef parts = LLVMConstInt(type, c->after / c->before, false);
+        if (!of_block)
+            return LLVMBuildURem(b, thread, before, "");
+        LLVMValueRef part = LLVMBuildUDiv(b, thread, before, "");
+        return LLVMBuildAdd(b, LLVMBuildMul(b, block, parts, ""), part, "");
+    }
+    LLVMValueRef size = LLVMConstInt(LLVMTypeOf(c->wide), c->before, false);
+    LLVMValueRef place =
+        of_block ? LLVMBuildUDiv(b, c->wide, size, "") : LLVMBuildURem(b, c->wide, size, "");
+    return LLVMBuildTrunc(b, place, type, "");
+}
+
 /* What a read of a register along the axis is worth in the new launch; NULL: it is none. */
 static LLVMValueRef value_of(const resizing *r, const change *c, LLVMValueRef read) {
     LLVMTypeRef type = LLVMInt32TypeInContext(r->s->base->context);
-    LLVMValueRef size = LLVMConstInt(type, c->before, false);
     if (ir_flat_reads(read, "tid", c->axis))
-        return LLVMBuildURem(r->builder, c->at, size, "");
+        return old_place(r, c, false);
     if (ir_flat_reads(read, "ctaid", c->axis))
-        return LLVMBuildUDiv(r->builder, c->at, size, "");
+        return old_place(r, c, true);
     if (ir_flat_reads(read, "ntid", c->axis))
-        return size;
+        return LLVMConstInt(type, c->before, false);
     if (!ir_flat_reads(read, "nctaid", c->axis))
         return NULL;
-    LLVMValueRef all = LLVMBuildTrunc(r->builder, c->extent, type, "");
-    return LLVMBuildUDiv(r->builder, all, size, "");
+    LLVMValueRef size = LLVMConstInt(LLVMTypeOf(c->extent), c->before, false);
+    return LLVMBuildTrunc(r->builder, LLVMBuildUDiv(r->builder, c->extent, size, ""), type, "");
+}
+
+/* Whether an instruction adds up the thread's number; its extensions take the sum's new value. */
+static bool is_sum(LLVMValueRef insn, const change *c) {
+    return !LLVMIsASExtInst(insn) && !LLVMIsAZExtInst(insn) && ir_flat_is(insn, c->axis, c->before);
 }
 
 /* Gives the new values to the thread's number first, and to what else reads the axis then. */
@@ -161,14 +197,16 @@ static ev_status replace(resizing *r, const change *c, ev_error *err) {
     if (!flat)
         return ev_fail_memory(err, r->flow.insn_count);
     for (uint32_t i = 0; i < r->flow.insn_count; i++)
-        flat[i] = ir_flat_is(r->flow.insns[i], c->axis, c->before);
+        flat[i] = is_sum(r->flow.insns[i], c);
     for (uint32_t i = 0; i < r->flow.insn_count; i++) {
         LLVMValueRef insn = r->flow.insns[i];
         if (!flat[i])
             continue;
         LLVMPositionBuilderBefore(r->builder, insn);
-        LLVMReplaceAllUsesWith(insn,
-                               LLVMBuildIntCast2(r->builder, c->at, LLVMTypeOf(insn), false, ""));
+        LLVMTypeRef type = LLVMTypeOf(insn);
+        LLVMReplaceAllUsesWith(insn, LLVMTypeOf(c->at) == type
+                                         ? c->at
+                                         : LLVMBuildIntCast2(r->builder, c->wide, type, false, ""));
     }
     for (uint32_t i = 0; i < r->flow.insn_count; i++) {
         LLVMValueRef insn = r->flow.insns[i];

@@ -117,7 +117,6 @@ static void describe_raise(const ir_work *work, const ir_edit *edit, ev_str *out
         ev_str_append(out, "its condition holds");
 }
 
-const ir_rule ir_rule_RAISE_LOOP = {no_sites, no_draw, is_applied, describe_raise};
 static void describe_peel(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
     ev_str_append(out, edit->form == IR_FORM_MEMBERS
@@ -185,7 +184,6 @@ static void describe_resize(const ir_work *work, const ir_edit *edit, ev_str *ou
         edit -> form == IR_FORM_BALANCED ? ", and as many in all as before, by another axis" : "");
 }
 
-const ir_rule ir_rule_RESIZE_BLOCK = {no_sites, no_draw, is_applied, describe_resize};
 const ir_rule ir_rule_DELINEARIZE = {no_sites, no_draw, is_applied, describe_delinearize};
 const ir_rule ir_rule_SPECIALISE = {no_sites, no_draw, is_applied, describe_specialise};
 const ir_rule ir_rule_SINK_LOOP = {no_sites, no_draw, is_applied, describe_sink};
@@ -197,3 +195,5 @@ const ir_rule ir_rule_UNROLL_TURNS = {no_sites, no_draw, is_applied, describe_tu
 const ir_rule ir_rule_SPLIT_LANES = {no_sites, no_draw, is_applied, describe_split};
 const ir_rule ir_rule_COARSEN = {no_sites, no_draw, is_applied, describe_coarsen};
 const ir_rule ir_rule_COARSEN_THREADS = {no_sites, no_draw, is_applied, describe_threads};
+const ir_rule ir_rule_RESIZE_BLOCK = {no_sites, no_draw, is_applied, describe_resize};
+const ir_rule ir_rule_RAISE_LOOP = {no_sites, no_draw, is_applied, describe_raise};

@@ -811,3 +811,49 @@ extern "C" __global__ void framed(PARAMETERS) {
         y[at] = 2 * x[at] + x[at - 1] + x[at + 1] + x[at - n] + x[at + n];
     }
 }
+
+/* One test for both axes: it does not tell where a row ends. */
+extern "C" __global__ void lined(PARAMETERS) {
+    int at = (blockIdx.y * 4 + threadIdx.y) * n + blockIdx.x + threadIdx.x;
+    if (at < m * n)
+        y[at] += x[at] + 1;
+}
+
+/* The index has 64 bits. */
+extern "C" __global__ void long_index(PARAMETERS) {
+    long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < (long long)m * n)
+        y[at] = x[at] + (float)(blockIdx.x % 2);
+}
+
+/* What is assumed holds under the condition alone. */
+extern "C" __global__ void assumed(PARAMETERS) {
+    int at = blockIdx.x * 32 + threadIdx.x;
+    if (at >= m * n)
+        return;
+    float sum = 0;
+    if (x[at] > 5) {
+        __builtin_assume(n > 3);
+        for (int k = 0; k < n; k++)
+            sum += w[k];
+    }
+    y[at] = n > 3 ? sum : sum + 5;
+}
+
+/* A loop inside that ends where the condition holds alone. */
+extern "C" __global__ void spins(PARAMETERS) {
+    int at = blockIdx.x * 32 + threadIdx.x;
+    if (at >= m * n)
+        return;
+    float sum = 0;
+    if (x[at] > 0) {
+        for (int k = 0; k < 4; k++) {
+            int steps = (int)x[at];
+            while (steps != 0) {
+                sum += w[k];
+                steps--;
+            }
+        }
+    }
+    y[at] = sum;
+}
