@@ -102,6 +102,8 @@ void vm_stream_end(vm_session *x) {
     x->known = NULL;
 }
 
+/* A word that several ranks read has the stamp of the first: if that is the own rank, a later peer
+ * is taken for known (docs/ranks.md, "Not found in every order"). */
 bool vm_stream_knew(const vm_warp *w, uint32_t stamp) {
     const vm_state *s = w->state;
     const vm_session *x = s->session;

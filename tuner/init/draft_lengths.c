@@ -3,6 +3,7 @@
 #include "tuner/init/draft.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { FACTORS = 12, NUMBERS = 4, LEAST_NUMBER = 5, MOST_NUMBER = 65536 };
 
@@ -38,7 +39,8 @@ static void list_numbers(lengths *l) {
         const char *text = cuda_token_text(t, i);
         char *end = NULL;
         long value = text != NULL ? strtol(text, &end, 0) : 0;
-        bool is_new = value >= LEAST_NUMBER && value <= MOST_NUMBER && *end == '\0';
+        bool is_whole = end != NULL && end[strspn(end, "uUlL")] == '\0';
+        bool is_new = value >= LEAST_NUMBER && value <= MOST_NUMBER && is_whole;
         for (size_t k = 0; k < l->number_count; k++)
             is_new &= l->numbers[k] != value;
         if (is_new)

@@ -20,7 +20,7 @@
 #include <string.h>
 
 enum {
-    CANDIDATES = 600,
+    CANDIDATES = 1600,
     RUNS = 600,
     SMALL = 2,
     NAMES = DRAFT_SIZES + DRAFT_MACROS,

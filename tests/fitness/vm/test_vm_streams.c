@@ -1,6 +1,7 @@
 /* Streams: rows of launches of the same ranks, without a barrier of the ranks between them. What
  * the launches tell each other counts from launch to launch; what a rank forgets to wait for is
- * trapped in the launch that needs it, in any order of the ranks. */
+ * trapped in the launch that needs it: a read of what is written in any order of the ranks, a write
+ * of what is read unless the own rank was the first to read the word. */
 #include "tests/fitness/vm/ranks_rig.h"
 
 /* Runs the bodies one behind the other, until one traps. */
