@@ -6,7 +6,7 @@
  * the tasks' own texts meets a known fault of ptxas.
  *
  * Without an argument each start is built for each target, a group of ten candidates of each task
- * for two, and each value of a macro and half of the pairs of values for one; of a group so much
+ * for one, and each value of a macro and half of the pairs of values for one; of a group so much
  * text is assembled as one long candidate has, or many short ones, and all for one target by turns;
  * and a matrix kernel and a file of goldens for sm_90 and one other. `test_ptxas full` (or
  * EVOKE_PTXAS_FULL=1) does all for all. EVOKE_PTXAS_KEEP names a folder for texts that are refused.
@@ -536,7 +536,7 @@ static bool sweep_tasks(sweep *s, size_t *at) {
         for (size_t build = 0; build < BUILDS; build++) {
             for (size_t g = 0; g < GROUPS; g++) {
                 bool due =
-                    (i + build) % 2 == 0 && (build + g) % BUILDS == 0 && (g + i) % SHARE == 0;
+                    (i + build) % BUILDS == 0 && (build + g) % BUILDS == 0 && (g + i) % SHARE == 0;
                 if ((s->full || due) && is_turn(at)) {
                     sweep_group(s, t, g, build, g / BUILDS);
                     return true;
