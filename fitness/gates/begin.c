@@ -70,9 +70,10 @@ ev_status fit_begin_request(fitness *f, const fit_case *c, const fit_argument *a
     bool is_whole = !ev_type_is_float(a->what->type);
     request->generator = corpus_generator_find("uniform");
     request->file = NULL;
-    assert(request->generator != NULL && request->generator->parameter_count == 2);
+    assert(request->generator != NULL && request->generator->parameter_count == 3);
     request->values[0] = is_whole ? 1 : 0.5 * scale;
     request->values[1] = is_whole ? WHOLE_MOST : 1.5 * scale;
+    request->values[2] = 0; /* no number comes again */
     if (a->what->domain.is_given) {
         for (size_t i = 0; i < 2; i++)
             request->values[i] = fmin(fmax(request->values[i], a->range.low), a->range.high);
