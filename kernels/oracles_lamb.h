@@ -67,4 +67,36 @@ static inline oracle_real_sized oracle_lamb_parameter(const oracle_lamb *l,
     return (oracle_real_sized){p - l->rate * trust * u.value, fabs(p) + fabs(l->rate) * size};
 }
 
+/* What outputs beside parameters and moments hold; false: there is no such output. */
+typedef bool (*oracle_lamb_rest)(const oracle_lamb *l, const evoke_oracle_call *call, uint64_t at,
+                                 oracle_real_sized *r);
+
+/* An oracle as a whole. `has_all`: every rank has the moments of all parameters; else those of its
+ * shard. */
+static inline int oracle_lamb_answer(evoke_oracle_call *call, bool has_all, oracle_lamb_rest rest) {
+    const char *output = call->arguments[call->output].name;
+    bool is_parameter = strcmp(output, "parameter") == 0;
+    oracle_lamb l;
+    if (!oracle_lamb_read(call, &l))
+        return 1;
+    oracle_lamb_norms all = {0, 0, 0};
+    if (is_parameter)
+        all = oracle_lamb_squares(&l, 0, l.at.n);
+    for (uint64_t k = 0; k < call->count; k++) {
+        uint64_t at = call->first + k;
+        oracle_real_sized r = {0, 0};
+        if (strcmp(output, "m") == 0 || strcmp(output, "v") == 0) {
+            oracle_adam_moment(&l.adam, output[0] == 'm', has_all ? at % l.at.n : at, call, k);
+            continue;
+        }
+        if (is_parameter)
+            r = oracle_lamb_parameter(&l, &all, at % l.at.n);
+        else if (!rest(&l, call, at, &r))
+            return 1;
+        call->value[k] = r.value;
+        call->scale[k] = r.size;
+    }
+    return 0;
+}
+
 #endif

@@ -39,4 +39,33 @@ static inline bool oracle_sgd_read(const evoke_oracle_call *call, oracle_sgd *s)
     return oracle_stage_read(call, &s->at) && s->parameter != NULL && s->v != NULL;
 }
 
+/* Elements behind the last parameter of a shard stay as they are. */
+static inline oracle_real_sized oracle_sgd_next(const oracle_sgd *s, bool has_all, uint64_t at) {
+    if (has_all || at < s->at.n)
+        return oracle_sgd_momentum(s, at % s->at.n);
+    return (oracle_real_sized){(double)s->v[at], fabs((double)s->v[at])};
+}
+
+/* An oracle as a whole. `has_all`: every rank has the momenta of all parameters; else those of its
+ * shard. */
+static inline int oracle_sgd_answer(evoke_oracle_call *call, bool has_all) {
+    const char *output = call->arguments[call->output].name;
+    oracle_sgd s;
+    if (!oracle_sgd_read(call, &s))
+        return 1;
+    for (uint64_t k = 0; k < call->count; k++) {
+        uint64_t at = call->first + k;
+        oracle_real_sized r = {0, 0};
+        if (strcmp(output, "parameter") == 0)
+            r = oracle_sgd_parameter(&s, at % s.at.n);
+        else if (strcmp(output, "v") == 0)
+            r = oracle_sgd_next(&s, has_all, at);
+        else if (!oracle_stage_answer(&s.at, call, output, at, &r))
+            return 1;
+        call->value[k] = r.value;
+        call->scale[k] = r.size;
+    }
+    return 0;
+}
+
 #endif

@@ -161,14 +161,14 @@ static LLVMBasicBlockRef write_first(piping *p, LLVMValueRef *taken) {
     return join;
 }
 
-void piping_renew_phi(const piping *p, LLVMValueRef phi, LLVMBasicBlockRef before,
-                      LLVMBasicBlockRef join) {
-    LLVMPositionBuilderBefore(p->builder, phi);
-    LLVMValueRef made = LLVMBuildPhi(p->builder, LLVMTypeOf(phi), "");
+void ir_structure_renew_phi(LLVMBuilderRef builder, LLVMValueRef phi, LLVMBasicBlockRef before,
+                            LLVMBasicBlockRef after) {
+    LLVMPositionBuilderBefore(builder, phi);
+    LLVMValueRef made = LLVMBuildPhi(builder, LLVMTypeOf(phi), "");
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
         LLVMValueRef value = LLVMGetIncomingValue(phi, i);
         LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
-        from = from == before ? join : from;
+        from = from == before ? after : from;
         LLVMAddIncoming(made, &value, &from, 1);
     }
     LLVMReplaceAllUsesWith(phi, made);
@@ -243,7 +243,8 @@ static ev_status pipeline(piping *p, const ir_edit *edit, ev_error *err) {
     LLVMBasicBlockRef join = write_first(p, taken);
     write_next(p);
     for (uint32_t i = p->flow.first[p->loop->header]; LLVMIsAPHINode(p->flow.insns[i]); i++)
-        piping_renew_phi(p, p->flow.insns[i], p->flow.blocks[p->loop->preheader], join);
+        ir_structure_renew_phi(p->builder, p->flow.insns[i], p->flow.blocks[p->loop->preheader],
+                               join);
     carry(p, join, taken);
     return EV_OK;
 }

@@ -291,7 +291,7 @@ static void renew_phis(const guarding *g, uint32_t block, LLVMBasicBlockRef befo
                        LLVMBasicBlockRef join) {
     const ir_flow *flow = &g->p->flow;
     for (uint32_t i = flow->first[block]; LLVMIsAPHINode(flow->insns[i]); i++)
-        piping_renew_phi(g->p, flow->insns[i], before, join);
+        ir_structure_renew_phi(g->p->builder, flow->insns[i], before, join);
 }
 
 static void write_first(guarding *g, given *out) {

@@ -40,9 +40,6 @@ LLVMValueRef piping_write(const piping *p, LLVMValueRef value, turn at);
 /* Whether the loop goes on, in the first or in the next turn. */
 LLVMValueRef piping_goes_on(const piping *p, turn at);
 LLVMValueRef piping_clone_load(const piping *p, LLVMValueRef load, LLVMValueRef pointer);
-/* Makes a PHI anew, with the edge from the block `before` replaced by one from `join`. */
-void piping_renew_phi(const piping *p, LLVMValueRef phi, LLVMBasicBlockRef before,
-                      LLVMBasicBlockRef join);
 
 /* The form `guarded`; EV_BAD, with the reason: it is refused. */
 ev_status piping_guarded(piping *p, ev_error *err) EV_CHECKED;

@@ -113,19 +113,9 @@ static ev_status find_condition(raising *r, ev_error *err) {
 static void move_edge(const raising *r, LLVMBasicBlockRef block, LLVMBasicBlockRef from,
                       LLVMBasicBlockRef to) {
     LLVMValueRef next = NULL;
-    for (LLVMValueRef old = LLVMGetFirstInstruction(block); LLVMIsAPHINode(old); old = next) {
-        next = LLVMGetNextInstruction(old);
-        LLVMPositionBuilderBefore(r->builder, old);
-        LLVMValueRef made = LLVMBuildPhi(r->builder, LLVMTypeOf(old), "");
-        for (unsigned i = 0; i < LLVMCountIncoming(old); i++) {
-            LLVMValueRef value = LLVMGetIncomingValue(old, i);
-            LLVMBasicBlockRef edge = LLVMGetIncomingBlock(old, i);
-            edge = edge == from ? to : edge;
-            value = value == old ? made : value;
-            LLVMAddIncoming(made, &value, &edge, 1);
-        }
-        LLVMReplaceAllUsesWith(old, made);
-        LLVMInstructionEraseFromParent(old);
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(block); LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        ir_structure_renew_phi(r->builder, phi, from, to);
     }
 }
 

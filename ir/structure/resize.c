@@ -91,8 +91,9 @@ static ev_status check(resizing *r, const ir_edit *edit, ev_error *err) {
         return ev_fail(err, EV_BAD, "\"anchor\" is no dimension: \"x\", \"y\" or \"z\"");
     if (edit->form != IR_FORM_NONE && edit->form != IR_FORM_BALANCED)
         return ev_fail(err, EV_BAD, "\"form\" is not \"balanced\"");
-    EV_TRY(add_change(r, edit->anchor.number,
-                      edit->has_option && edit->option > 0 ? (uint64_t)edit->option : 0, err));
+    if (!edit->has_option || edit->option < 1)
+        return ev_fail(err, EV_BAD, "\"option\" is no number of threads from 1 on");
+    EV_TRY(add_change(r, edit->anchor.number, (uint64_t)edit->option, err));
     if (r->changes[0].before == r->changes[0].after)
         return ev_fail(err, EV_BAD, "a block has %u threads along %c already", r->changes[0].after,
                        "xyz"[edit->anchor.number]);

@@ -21,6 +21,10 @@ LLVMValueRef ir_structure_call(const ir_structure *s, LLVMBuilderRef builder, co
 LLVMValueRef ir_structure_read(const ir_structure *s, LLVMBuilderRef builder, const char *which,
                                uint32_t axis);
 
+/* Makes a PHI anew, with the edge from the block `before` replaced by one from `after`. */
+void ir_structure_renew_phi(LLVMBuilderRef builder, LLVMValueRef phi, LLVMBasicBlockRef before,
+                            LLVMBasicBlockRef after);
+
 /* The launch of the kernel; NULL: it is not known, or several launches of the kernel differ in grid
  * or block. */
 const launch_rule *ir_structure_rule(const ir_structure *s);

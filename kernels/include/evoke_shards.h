@@ -85,4 +85,28 @@ static __device__ __forceinline__ void send(const LAUNCH &l, int piece) {
     }
 }
 
+/* Elements of a rank's shard of n: whole quarters, so that float4 loads of all shards are aligned.
+ */
+static __device__ __forceinline__ int shard_of(int n, int ranks) {
+    return ((n + ranks - 1) / ranks + 3) / 4 * 4;
+}
+
+/* A number of ranks that is known when compiling; 0: it is not. */
+template <int RANKS> struct rank_count {
+    static constexpr int value = RANKS;
+};
+
+/* Calls launch(rank_count<RANKS>()) with the number of ranks, where code of its own pays for it. */
+template <class LAUNCH>
+static __device__ __forceinline__ void by_ranks(int ranks, const LAUNCH &launch) {
+    if (ranks == 2)
+        launch(rank_count<2>());
+    else if (ranks == 4)
+        launch(rank_count<4>());
+    else if (ranks == 8)
+        launch(rank_count<8>());
+    else
+        launch(rank_count<0>());
+}
+
 #endif

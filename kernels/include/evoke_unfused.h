@@ -22,10 +22,6 @@ struct unfused {
     unsigned epoch;
 };
 
-static __device__ __forceinline__ int shard_of(int n, int ranks) {
-    return ((n + ranks - 1) / ranks + 3) / 4 * 4;
-}
-
 static __device__ __forceinline__ unfused unfused_of(const float *gradient, const float *stage,
                                                      float *const *stages, unsigned *flags,
                                                      unsigned *const *all_flags, int n, int ranks,
@@ -129,41 +125,23 @@ static __device__ __forceinline__ void all_gather_of(const unfused &l, const flo
 /* means[rank][element]: the same numbers at each rank. */
 template <int THREADS>
 static __device__ __forceinline__ void all_reduce(const unfused &l, float *const *means) {
-    if (l.ranks == 2)
-        all_reduce_of<2, THREADS>(l, means);
-    else if (l.ranks == 4)
-        all_reduce_of<4, THREADS>(l, means);
-    else if (l.ranks == 8)
-        all_reduce_of<8, THREADS>(l, means);
-    else
-        all_reduce_of<0, THREADS>(l, means);
+    by_ranks(l.ranks,
+             [&](auto ranks) { all_reduce_of<decltype(ranks)::value, THREADS>(l, means); });
 }
 
 /* mean[element of the own shard]. */
 template <int THREADS>
 static __device__ __forceinline__ void reduce_scatter(const unfused &l, float *mean) {
-    if (l.ranks == 2)
-        reduce_scatter_of<2, THREADS>(l, mean);
-    else if (l.ranks == 4)
-        reduce_scatter_of<4, THREADS>(l, mean);
-    else if (l.ranks == 8)
-        reduce_scatter_of<8, THREADS>(l, mean);
-    else
-        reduce_scatter_of<0, THREADS>(l, mean);
+    by_ranks(l.ranks,
+             [&](auto ranks) { reduce_scatter_of<decltype(ranks)::value, THREADS>(l, mean); });
 }
 
 /* The own shard of `from`, to its place in to[rank] at all peers. */
 template <int THREADS>
 static __device__ __forceinline__ void all_gather(const unfused &l, const float *from,
                                                   float *const *to) {
-    if (l.ranks == 2)
-        all_gather_of<2, THREADS>(l, from, to);
-    else if (l.ranks == 4)
-        all_gather_of<4, THREADS>(l, from, to);
-    else if (l.ranks == 8)
-        all_gather_of<8, THREADS>(l, from, to);
-    else
-        all_gather_of<0, THREADS>(l, from, to);
+    by_ranks(l.ranks,
+             [&](auto ranks) { all_gather_of<decltype(ranks)::value, THREADS>(l, from, to); });
 }
 
 #endif

@@ -31,14 +31,12 @@ static oracle_real_sized norm_of(const oracle_lamb *l, uint64_t at) {
     return sum_at(&s, at % 2 == 1);
 }
 
-/* false: no such output. */
-static bool answer_of(const oracle_lamb *l, const evoke_oracle_call *call,
-                      const oracle_lamb_norms *all, uint64_t at, oracle_real_sized *r) {
+/* Of the norms, and of what a launch leaves in flags and stages. */
+static bool rest_of(const oracle_lamb *l, const evoke_oracle_call *call, uint64_t at,
+                    oracle_real_sized *r) {
     const char *output = call->arguments[call->output].name;
     double epoch = (double)oracle_whole(call, "epoch");
-    if (strcmp(output, "parameter") == 0)
-        *r = oracle_lamb_parameter(l, all, at % l->at.n);
-    else if (strcmp(output, "partial") == 0)
+    if (strcmp(output, "partial") == 0)
         *r = partial_of(l, at);
     else if (strcmp(output, "norms") == 0)
         *r = norm_of(l, at);
@@ -52,25 +50,5 @@ static bool answer_of(const oracle_lamb *l, const evoke_oracle_call *call,
 }
 
 int oracle_ar_fused_lamb(evoke_oracle_call *call) {
-    const char *output = call->arguments[call->output].name;
-    bool is_parameter = strcmp(output, "parameter") == 0;
-    oracle_lamb l;
-    if (!oracle_lamb_read(call, &l))
-        return 1;
-    oracle_lamb_norms all = {0, 0, 0};
-    if (is_parameter)
-        all = oracle_lamb_squares(&l, 0, l.at.n);
-    for (uint64_t k = 0; k < call->count; k++) {
-        uint64_t at = call->first + k;
-        oracle_real_sized r = {0, 0};
-        if (strcmp(output, "m") == 0 || strcmp(output, "v") == 0) {
-            oracle_adam_moment(&l.adam, output[0] == 'm', at, call, k);
-            continue;
-        }
-        if (!answer_of(&l, call, &all, at, &r))
-            return 1;
-        call->value[k] = r.value;
-        call->scale[k] = r.size;
-    }
-    return 0;
+    return oracle_lamb_answer(call, false, rest_of);
 }

@@ -2,28 +2,11 @@
  * rank, and without norms, which no rank sends. */
 #include "kernels/oracles_lamb.h"
 
+static bool rest_of(const oracle_lamb *l, const evoke_oracle_call *call, uint64_t at,
+                    oracle_real_sized *r) {
+    return oracle_stage_answer(&l->at, call, call->arguments[call->output].name, at, r);
+}
+
 int oracle_ar_then_lamb(evoke_oracle_call *call) {
-    const char *output = call->arguments[call->output].name;
-    bool is_parameter = strcmp(output, "parameter") == 0;
-    oracle_lamb l;
-    if (!oracle_lamb_read(call, &l))
-        return 1;
-    oracle_lamb_norms all = {0, 0, 0};
-    if (is_parameter)
-        all = oracle_lamb_squares(&l, 0, l.at.n);
-    for (uint64_t k = 0; k < call->count; k++) {
-        uint64_t at = call->first + k;
-        oracle_real_sized r = {0, 0};
-        if (strcmp(output, "m") == 0 || strcmp(output, "v") == 0) {
-            oracle_adam_moment(&l.adam, output[0] == 'm', at % l.at.n, call, k);
-            continue;
-        }
-        if (is_parameter)
-            r = oracle_lamb_parameter(&l, &all, at % l.at.n);
-        else if (!oracle_stage_answer(&l.at, call, output, at, &r))
-            return 1;
-        call->value[k] = r.value;
-        call->scale[k] = r.size;
-    }
-    return 0;
+    return oracle_lamb_answer(call, true, rest_of);
 }

@@ -93,17 +93,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 768 / BLOCK)
                   unsigned epoch, float rate, float beta1, float beta2, float epsilon, float decay,
                   float correction1, float correction2) {
     const adam a = {rate, beta1, beta2, epsilon, decay, correction1, correction2};
-    const int shard = ((n + ranks - 1) / ranks + 3) / 4 * 4;
+    const int shard = shard_of(n, ranks);
     const launch l = {gradient, parameter, m, v,     parameters, stage, stages,
                       flags,    all_flags, n, ranks, rank,       shard, (shard + PIECE - 1) / PIECE,
                       epoch};
 
-    if (ranks == 2)
-        run<2>(l, a);
-    else if (ranks == 4)
-        run<4>(l, a);
-    else if (ranks == 8)
-        run<8>(l, a);
-    else
-        run<0>(l, a);
+    by_ranks(ranks, [&](auto count) { run<decltype(count)::value>(l, a); });
 }

@@ -11,12 +11,11 @@
  * parameters of all owners, who by then have read their stages: so the stage needs no second half.
  */
 #include "evoke_cuda.h"
-#include "evoke_flags.h"
+#include "evoke_plain.h"
 
 #ifndef BLOCK
 #define BLOCK 256
 #endif
-#define PIECE 1024
 
 extern "C" __global__ void ar_fused_adam(const float *__restrict__ gradient, float *parameter,
                                          float *const *__restrict__ parameters, float *m, float *v,
@@ -25,22 +24,14 @@ extern "C" __global__ void ar_fused_adam(const float *__restrict__ gradient, flo
                                          int n, int ranks, int rank, unsigned epoch, float rate,
                                          float beta1, float beta2, float epsilon, float decay,
                                          float correction1, float correction2) {
-    int shard = ((n + ranks - 1) / ranks + 3) / 4 * 4;
-    int first = blockIdx.x * PIECE, last = min(shard, first + PIECE);
+    int shard = shard_of(n, ranks);
+    int first = blockIdx.x * PLAIN_PIECE, last = min(shard, first + PLAIN_PIECE);
 
-    for (int q = 0; q < ranks; q++) {
-        if (q == rank)
-            continue;
-        for (int i = first + threadIdx.x; i < min(last, n - q * shard); i += BLOCK)
-            stages[q][rank * shard + i] = gradient[q * shard + i];
-    }
+    send_plain<BLOCK>(gradient, stages, n, ranks, rank, shard, first, last);
     meet(flags, all_flags, ranks, rank, 2 * epoch - 1);
 
     for (int i = first + threadIdx.x; i < min(last, n - rank * shard); i += BLOCK) {
-        float sum = 0.0f;
-        for (int q = 0; q < ranks; q++)
-            sum += q == rank ? gradient[rank * shard + i] : stage[q * shard + i];
-        float g = sum / ranks;
+        float g = mean_plain(gradient, stage, ranks, rank, shard, i);
 
         m[i] = beta1 * m[i] + (1.0f - beta1) * g;
         v[i] = beta2 * v[i] + (1.0f - beta2) * g * g;

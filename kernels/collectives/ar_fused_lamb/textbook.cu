@@ -25,27 +25,11 @@
  * have read their stages and norms: so neither needs a second half.
  */
 #include "evoke_cuda.h"
-#include "evoke_flags.h"
+#include "evoke_plain.h"
 
 #ifndef BLOCK
 #define BLOCK 256
 #endif
-#define PIECE 1024
-
-/* The sum over all threads, to thread 0. */
-static __device__ double sum_up(double x) {
-    __shared__ double all[BLOCK];
-    all[threadIdx.x] = x;
-    __syncthreads();
-    for (int half = BLOCK / 2; half > 0; half /= 2) {
-        if ((int)threadIdx.x < half)
-            all[threadIdx.x] += all[threadIdx.x + half];
-        __syncthreads();
-    }
-    double sum = all[0];
-    __syncthreads();
-    return sum;
-}
 
 extern "C" __global__ void
 ar_fused_lamb(const float *__restrict__ gradient, float *parameter,
@@ -56,23 +40,15 @@ ar_fused_lamb(const float *__restrict__ gradient, float *parameter,
               unsigned *const *__restrict__ all_norm_flags, unsigned *ticket, int n, int ranks,
               int rank, unsigned epoch, float rate, float beta1, float beta2, float epsilon,
               float decay, float correction1, float correction2) {
-    int shard = ((n + ranks - 1) / ranks + 3) / 4 * 4;
-    int first = blockIdx.x * PIECE, last = min(shard, first + PIECE);
+    int shard = shard_of(n, ranks);
+    int first = blockIdx.x * PLAIN_PIECE, last = min(shard, first + PLAIN_PIECE);
 
-    for (int q = 0; q < ranks; q++) {
-        if (q == rank)
-            continue;
-        for (int i = first + threadIdx.x; i < min(last, n - q * shard); i += BLOCK)
-            stages[q][rank * shard + i] = gradient[q * shard + i];
-    }
+    send_plain<BLOCK>(gradient, stages, n, ranks, rank, shard, first, last);
     meet(flags, all_flags, ranks, rank, 2 * epoch - 1);
 
     double old_squares = 0.0, step_squares = 0.0;
     for (int i = first + threadIdx.x; i < min(last, n - rank * shard); i += BLOCK) {
-        float sum = 0.0f;
-        for (int q = 0; q < ranks; q++)
-            sum += q == rank ? gradient[rank * shard + i] : stage[q * shard + i];
-        float g = sum / ranks;
+        float g = mean_plain(gradient, stage, ranks, rank, shard, i);
 
         m[i] = beta1 * m[i] + (1.0f - beta1) * g;
         v[i] = beta2 * v[i] + (1.0f - beta2) * g * g;
@@ -81,8 +57,8 @@ ar_fused_lamb(const float *__restrict__ gradient, float *parameter,
         old_squares += (double)old * old;
         step_squares += (double)step * step;
     }
-    old_squares = sum_up(old_squares);
-    step_squares = sum_up(step_squares);
+    old_squares = sum_plain<BLOCK>(old_squares);
+    step_squares = sum_plain<BLOCK>(step_squares);
 
     if (threadIdx.x == 0) {
         partial[2 * blockIdx.x] = old_squares;

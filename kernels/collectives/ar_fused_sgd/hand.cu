@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 512 / BLOCK)
                  unsigned *const *__restrict__ all_flags, int n, int ranks, int rank,
                  unsigned epoch, float rate, float momentum, float decay) {
     const sgd a = {rate, momentum, decay};
-    const int shard = ((n + ranks - 1) / ranks + 3) / 4 * 4;
+    const int shard = shard_of(n, ranks);
     const launch l = {gradient,
                       parameter,
                       v,
@@ -107,12 +107,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 512 / BLOCK)
                       (shard + PIECE - 1) / PIECE,
                       epoch};
 
-    if (ranks == 2)
-        run<2>(l, a);
-    else if (ranks == 4)
-        run<4>(l, a);
-    else if (ranks == 8)
-        run<8>(l, a);
-    else
-        run<0>(l, a);
+    by_ranks(ranks, [&](auto count) { run<decltype(count)::value>(l, a); });
 }

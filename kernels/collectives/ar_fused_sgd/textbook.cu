@@ -18,12 +18,11 @@
  * parameters of all owners, who by then have read their stages: so the stage needs no second half.
  */
 #include "evoke_cuda.h"
-#include "evoke_flags.h"
+#include "evoke_plain.h"
 
 #ifndef BLOCK
 #define BLOCK 256
 #endif
-#define PIECE 1024
 
 extern "C" __global__ void ar_fused_sgd(const float *__restrict__ gradient, float *parameter,
                                         float *const *__restrict__ parameters, float *v,
@@ -31,23 +30,16 @@ extern "C" __global__ void ar_fused_sgd(const float *__restrict__ gradient, floa
                                         unsigned *flags, unsigned *const *__restrict__ all_flags,
                                         int n, int ranks, int rank, unsigned epoch, float rate,
                                         float momentum, float decay) {
-    int shard = ((n + ranks - 1) / ranks + 3) / 4 * 4;
-    int first = blockIdx.x * PIECE, last = min(shard, first + PIECE);
+    int shard = shard_of(n, ranks);
+    int first = blockIdx.x * PLAIN_PIECE, last = min(shard, first + PLAIN_PIECE);
 
-    for (int q = 0; q < ranks; q++) {
-        if (q == rank)
-            continue;
-        for (int i = first + threadIdx.x; i < min(last, n - q * shard); i += BLOCK)
-            stages[q][rank * shard + i] = gradient[q * shard + i];
-    }
+    send_plain<BLOCK>(gradient, stages, n, ranks, rank, shard, first, last);
     meet(flags, all_flags, ranks, rank, 2 * epoch - 1);
 
     for (int i = first + threadIdx.x; i < min(last, n - rank * shard); i += BLOCK) {
-        float sum = 0.0f;
-        for (int q = 0; q < ranks; q++)
-            sum += q == rank ? gradient[rank * shard + i] : stage[q * shard + i];
+        float g = mean_plain(gradient, stage, ranks, rank, shard, i);
         float old = parameter[rank * shard + i];
-        v[i] = momentum * v[i] + sum / ranks + decay * old;
+        v[i] = momentum * v[i] + g + decay * old;
         float next = old - rate * v[i];
 
         for (int q = 0; q < ranks; q++)

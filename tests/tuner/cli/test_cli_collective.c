@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "tests/asserts.h"
+#include "tests/tuner/cli/collective_rig.h"
 
 /* As kernels/collectives/ar_oneshot, with chunks of 64 elements. */
 static const char source[] =
@@ -42,40 +43,13 @@ static const char source[] =
     "    }\n"
     "}\n";
 
-static const char task_text[] =
-    "{\"name\": \"sum_up\", \"family\": \"f\", \"doc\": \"d\", \"ranks\": \"ranks\",\n"
-    " \"arguments\": [\n"
-    "  {\"name\": \"input\", \"kind\": \"in\", \"type\": \"f32\", \"count\": \"n\",\n"
-    "   \"data\": {\"generator\": \"normal\"}},\n"
-    "  {\"name\": \"output\", \"kind\": \"out\", \"type\": \"f32\", \"count\": \"n\"},\n"
-    "  {\"name\": \"stage\", \"kind\": \"inout\", \"type\": \"f32\", \"count\": "
-    "\"8 * ceil_div(n, 4)\",\n"
-    "   \"by_rank\": true, \"data\": {\"generator\": \"normal\"}},\n"
-    "  {\"name\": \"stages\", \"kind\": \"peers\", \"of\": \"stage\"},\n"
-    "  {\"name\": \"flags\", \"kind\": \"inout\", \"type\": \"u32\", \"initial\": \"constant\",\n"
-    "   \"count\": \"ceil_div(n, 64) * ranks\",\n"
-    "   \"data\": {\"generator\": \"constant\", \"value\": \"epoch - 1\"},\n"
-    "   \"domain\": {\"min\": \"epoch - 1\", \"max\": \"epoch - 1\"}},\n"
-    "  {\"name\": \"all_flags\", \"kind\": \"peers\", \"of\": \"flags\"},\n"
-    "  {\"name\": \"n\", \"kind\": \"scalar\", \"type\": \"s32\"},\n"
-    "  {\"name\": \"ranks\", \"kind\": \"scalar\", \"type\": \"s32\"},\n"
-    "  {\"name\": \"rank\", \"kind\": \"rank\", \"type\": \"s32\"},\n"
-    "  {\"name\": \"epoch\", \"kind\": \"scalar\", \"type\": \"u32\"}],\n"
+static const char task_text[] = SUM_UP_BEGIN
+    "  {\"name\": \"stages\", \"kind\": \"peers\", \"of\": \"stage\"},\n" SUM_UP_ARGUMENTS
     " \"starts\": [\n"
     "  {\"name\": \"plain\", \"source\": \"sum.cu\", \"grid\": \"ceil_div(n, 64)\", \"block\": "
     "64},\n"
     "  {\"name\": \"other\", \"source\": \"other.cu\", \"grid\": \"ceil_div(n, 64)\", "
-    "\"block\": 64}],\n"
-    " \"oracle\": \"ar_oneshot\", \"tolerance\": {\"relative_l2\": 1e-6},\n"
-    " \"cases\": [\n"
-    "  {\"name\": \"s\", \"split\": \"search\", \"use\": \"smoke\", "
-    "\"shape\": {\"n\": 70, \"ranks\": 3, \"epoch\": 1}},\n"
-    "  {\"name\": \"c\", \"split\": \"search\", \"use\": \"check\", "
-    "\"shape\": {\"n\": 301, \"ranks\": 4, \"epoch\": 2}},\n"
-    "  {\"name\": \"t\", \"split\": \"search\", \"use\": \"time\", "
-    "\"shape\": {\"n\": 2048, \"ranks\": 4, \"epoch\": 3}},\n"
-    "  {\"name\": \"h\", \"split\": \"held-out\", \"use\": \"time\", "
-    "\"shape\": {\"n\": 1500, \"ranks\": 2, \"epoch\": 4}}]}\n";
+    "\"block\": 64}],\n" SUM_UP_CASES;
 
 static int setup(void **state) {
     int failed = cli_setup(state);
@@ -96,11 +70,6 @@ static json_t *rows_of(const char *start, const char *device, int exit_code) {
     json_decref(all);
     assert_true(json_array_size(rows) > 0);
     return rows;
-}
-
-static const char *text_of(const json_t *row, const char *key) {
-    const char *text = json_string_value(json_object_get(row, key));
-    return text != NULL ? text : "";
 }
 
 /* Both starts pass all cases, with the times of the slowest rank. */
