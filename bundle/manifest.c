@@ -294,6 +294,8 @@ static ev_status variant_json(const bundle_kernel *k, const bundle_variant *v, j
     set_qualified(*out, v);
     set_alignments(*out, v);
     set_meaning(*out, v);
+    if (v->resident_count > 0)
+        (void)json_object_set_new(*out, "resident", texts_json(v->resident, v->resident_count));
     return EV_OK;
 }
 
@@ -350,6 +352,12 @@ static json_t *arguments_json(const bundle_kernel *k) {
             (void)json_object_set_new(object, "offset", json_integer(a->offset));
             (void)json_object_set_new(object, "struct_bytes", json_integer(a->struct_bytes));
         }
+        if (a->of != NULL)
+            (void)json_object_set_new(object, "of", json_string(a->of));
+        if (a->before != NULL)
+            (void)json_object_set_new(object, "before", json_string(a->before));
+        if (a->by_rank)
+            (void)json_object_set_new(object, "by_rank", json_true());
         (void)json_array_append_new(array, object);
     }
     return array;
@@ -363,6 +371,19 @@ static json_t *symbols_json(const bundle_kernel *k) {
                                                      v->type, "count", v->count));
     }
     return array;
+}
+
+static json_t *ranks_json(const bundle_ranks *r) {
+    json_t *object = json_pack("{s:s, s:s}", "count", r->count, "scope", BUNDLE_RANKS_SCOPE);
+    json_t *barriers = json_array();
+    if (r->begins_together)
+        (void)json_array_append_new(barriers, json_string("before"));
+    if (r->ends_together)
+        (void)json_array_append_new(barriers, json_string("after"));
+    if (json_array_size(barriers) > 0)
+        (void)json_object_set(object, "barriers", barriers);
+    json_decref(barriers);
+    return object;
 }
 
 static ev_status kernel_json(const bundle_kernel *k, json_t **out, ev_error *err) {
@@ -384,6 +405,8 @@ static ev_status kernel_json(const bundle_kernel *k, json_t **out, ev_error *err
         (void)json_object_set(*out, "starts", starts);
     if (*out != NULL && k->symbol_count > 0)
         (void)json_object_set_new(*out, "symbols", symbols_json(k));
+    if (*out != NULL && k->ranks != NULL)
+        (void)json_object_set_new(*out, "ranks", ranks_json(k->ranks));
     json_decref(starts);
     return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
 }

@@ -52,9 +52,13 @@ static json_t *steps_json(const launch_plan *plan) {
 
 static json_t *scratch_json(const launch_plan *plan) {
     json_t *array = json_array();
-    for (size_t i = 0; i < plan->scratch_count; i++)
-        (void)json_array_append_new(array, json_pack("{s:s, s:s}", "name", plan->scratch[i].name,
-                                                     "bytes", plan->scratch[i].bytes));
+    for (size_t i = 0; i < plan->scratch_count; i++) {
+        const launch_scratch *s = &plan->scratch[i];
+        json_t *object = json_pack("{s:s, s:s}", "name", s->name, "bytes", s->bytes);
+        if (s->peers_of != NULL)
+            (void)json_object_set_new(object, "of", json_string(s->peers_of));
+        (void)json_array_append_new(array, object);
+    }
     return array;
 }
 

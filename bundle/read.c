@@ -398,6 +398,7 @@ static ev_status read_variant(const reading *r, const bundle_kernel *k, const js
     EV_TRY(read_alignments(r, k, object, where, out));
     EV_TRY(read_meaning(r, object, where, out));
     EV_TRY(reading_cubins(r, object, where, out));
+    EV_TRY(reading_resident(r, k, object, where, out));
     return read_ptx(r, object, where, out);
 }
 
@@ -436,6 +437,7 @@ static ev_status read_kernel(const reading *r, const json_t *object, const char 
         return ev_json_fail(r->doc, reading_join(r, where, "kernel"), r->err,
                             "\"%.100s\" is no name; use letters, digits and _, not a digit first",
                             out->name);
+    EV_TRY(reading_ranks(r, object, where, out));
     EV_TRY(reading_arguments(r, object, where, out));
     EV_TRY(
         read_variants(r, out, object, where, "baselines", &out->baselines, &out->baseline_count));

@@ -69,6 +69,23 @@ bool reading_is_alignment(json_int_t bytes);
  * is there twice, an unknown kind, type or alignment. */
 ev_status reading_arguments(const reading *r, const json_t *kernel, const char *where,
                             bundle_kernel *out) EV_CHECKED;
+/* The key "ranks" of a kernel (read_ranks.c), before its arguments. EV_BAD: another scope than that
+ * of all GPUs, an unknown or repeated barrier. */
+ev_status reading_ranks(const reading *r, const json_t *kernel, const char *where,
+                        bundle_kernel *out) EV_CHECKED;
+/* Holds the kinds, and the keys "of", "before" and "by_rank", of the kernel's arguments against
+ * each other. EV_BAD: a rank or a table of a kernel without ranks, or in a struct; a table of no
+ * buffer; a key of another kind of argument. */
+ev_status reading_rank_arguments(const reading *r, const char *where,
+                                 const bundle_kernel *k) EV_CHECKED;
+/* The key "of" of scratch buffer `index`, which stands at `where`. EV_BAD: of a kernel without
+ * ranks; it names no scratch buffer before it. */
+ev_status reading_rank_scratch(const reading *r, const bundle_kernel *k, const char *where,
+                               const launch_scratch *all, size_t index) EV_CHECKED;
+/* The key "resident" of a variant, after its launches. EV_BAD: a kernel without ranks; a kernel of
+ * the PTX that no launch has, or that is there twice. */
+ev_status reading_resident(const reading *r, const bundle_kernel *k, const json_t *variant,
+                           const char *where, bundle_variant *out) EV_CHECKED;
 /* Reads the launches of the key "launch" of a variant, which stands at `where`, into *out, without
  * its ranges (read_steps.c). `entry`: the variant's. EV_BAD: keys of one launch beside several, or
  * none; a parameter or a swap that names no buffer; too many of anything. The caller checks the

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static bool is_kind(const char *kind) {
-    static const char *const kinds[] = {"in", "out", "inout", "scalar"};
+    static const char *const kinds[] = {"in", "out", "inout", "scalar", "rank", "peers"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kind, kinds[i]) == 0)
             return true;
@@ -67,7 +67,8 @@ static ev_status check_argument(const reading *r, const char *where, const bundl
     const bundle_argument *a = &all[index];
     EV_TRY(check_names(r, where, a->name, a->type, a->is_field));
     if (!is_kind(a->kind))
-        return fail(r, where, "kind", a->kind, "is no kind; it is in, out, inout or scalar");
+        return fail(r, where, "kind", a->kind,
+                    "is no kind; it is in, out, inout, scalar, rank or peers");
     if (!reading_is_alignment(a->align))
         return ev_json_fail(r->doc, reading_join(r, where, "align"), r->err,
                             "an alignment is a power of two up to 4096");
@@ -98,7 +99,10 @@ static ev_status read_arguments(const reading *r, const json_t *kernel, const ch
                                    .kind = ev_json_text(a, "kind", ""),
                                    .type = ev_json_text(a, "type", ""),
                                    .expression = ev_json_text(a, "expression", ""),
-                                   .align = reading_is_alignment(align) ? (uint32_t)align : 0};
+                                   .align = reading_is_alignment(align) ? (uint32_t)align : 0,
+                                   .of = ev_json_text(a, "of", NULL),
+                                   .before = ev_json_text(a, "before", NULL),
+                                   .by_rank = ev_json_flag(a, "by_rank", false)};
         EV_TRY(read_field(r, a, place, out, i, &all[i]));
         EV_TRY(check_argument(r, place, all, i));
     }
@@ -127,6 +131,7 @@ static ev_status read_symbols(const reading *r, const json_t *kernel, const char
 ev_status reading_arguments(const reading *r, const json_t *kernel, const char *where,
                             bundle_kernel *out) {
     EV_TRY(read_arguments(r, kernel, where, out));
+    EV_TRY(reading_rank_arguments(r, where, out));
     return read_symbols(r, kernel, where, out);
 }
 
@@ -160,8 +165,14 @@ ev_status reading_expressions(const reading *r, const char *where, const bundle_
                                     a->expression, &known));
             if (bundle_is_scalar(a))
                 names[count++] = a->name;
+            if (a->before != NULL)
+                EV_TRY(check_expression(r, reading_member(r, where, "arguments", i), "before",
+                                        a->before, &known));
         }
     }
+    if (k->ranks != NULL)
+        EV_TRY(check_expression(r, reading_join(r, where, "ranks"), "count", k->ranks->count,
+                                &(expr_names){names, count}));
     for (size_t i = 0; i < k->symbol_count; i++)
         EV_TRY(check_expression(r, reading_member(r, where, "symbols", i), "count",
                                 k->symbols[i].count, &(expr_names){names, count}));

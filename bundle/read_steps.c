@@ -174,10 +174,12 @@ static ev_status read_scratch(plan_reading *p, const json_t *launch) {
         launch_scratch *s = &p->scratch[i];
         EV_TRY(manifest_check(p->r->doc, MANIFEST_SCRATCH, object, at, p->r->err));
         *s = (launch_scratch){.name = ev_json_text(object, "name", ""),
-                              .bytes = ev_json_text(object, "bytes", "")};
+                              .bytes = ev_json_text(object, "bytes", ""),
+                              .peers_of = ev_json_text(object, "of", NULL)};
         if (find_argument(p->k, s->name) != NULL || is_scratch(p->plan, s->name))
             return ev_json_fail(p->r->doc, reading_join(p->r, at, "name"), p->r->err,
                                 "another buffer or an argument is named %.100s, too", s->name);
+        EV_TRY(reading_rank_scratch(p->r, p->k, at, p->scratch, i));
         p->plan->scratch_count++;
     }
     return EV_OK;

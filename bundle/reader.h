@@ -130,8 +130,12 @@ typedef struct bundle_choice {
 ev_status bundle_resolve(const bundle *b, const bundle_request *request, bundle_choice *out,
                          ev_error *err) EV_CHECKED;
 
-/* Whether an argument is a scalar, and no buffer. */
+/* Whether an argument is a scalar, the number of a rank among them, and no buffer. */
 bool bundle_is_scalar(const bundle_argument *a);
+bool bundle_is_rank(const bundle_argument *a);
+bool bundle_is_peers(const bundle_argument *a); /* a buffer, whose contents are addresses */
+/* Whether all blocks of the variant's launches of a kernel have to be on the GPU at once. */
+bool bundle_is_resident(const bundle_variant *v, const char *entry);
 /* The arguments that are no scalars. */
 size_t bundle_buffer_count(const bundle_kernel *k);
 /* Whether argument `index` is the first field of a struct. The fields behind it are no parameters

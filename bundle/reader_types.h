@@ -151,17 +151,38 @@ typedef struct bundle_variant {
     size_t alignment_count;
     const bundle_cubin *cubins;
     size_t cubin_count;
+    /* Of a kernel with ranks: kernels of the PTX whose blocks may wait for a peer's, so that all
+     * blocks of their launches have to be on the GPU at once. */
+    const char *const *resident;
+    size_t resident_count;
 } bundle_variant;
 
 typedef struct bundle_argument {
-    const char *name, *kind, *type; /* kind: "in", "out", "inout" or "scalar" */
-    const char *expression;         /* elements of a buffer, value of a scalar */
+    /* kind: "in", "out", "inout" or "scalar"; of a kernel with ranks also "rank", a scalar that is
+     * the number of the rank, and "peers", a table of a buffer's addresses at each rank */
+    const char *name, *kind, *type;
+    const char *expression; /* elements of a buffer, value of a scalar */
     uint32_t align; /* bytes that every launch grants of a buffer's address; 0: BUNDLE_ALIGN */
     /* A field of a struct that the kernel takes by value, of the name "STRUCT.FIELD". The fields of
      * a struct follow each other, and are one parameter. */
     bool is_field;
     uint32_t offset, struct_bytes; /* from the begin of the struct; of the whole struct */
+    const char *of;                /* peers: the buffer whose addresses the table has; else NULL */
+    const char *before; /* inout: every element before each launch, an expression; NULL: data */
+    bool by_rank;       /* out, inout: right where it differs from rank to rank */
 } bundle_argument;
+
+/* A kernel whose launches run on several GPUs at once, a rank each, which reach each other's
+ * buffers by address. What a rank waits for is told by flags of scope .sys. */
+typedef struct bundle_ranks {
+    const char *count; /* an expression, BUNDLE_RANKS_LEAST to BUNDLE_RANKS_MOST */
+    /* The caller has a barrier of all ranks before each launch, and behind each. */
+    bool begins_together, ends_together;
+} bundle_ranks;
+
+#define BUNDLE_RANKS_LEAST 2
+#define BUNDLE_RANKS_MOST 8
+#define BUNDLE_RANKS_SCOPE "sys"
 
 #define BUNDLE_STRUCT_MOST 4096u /* bytes of a struct */
 
@@ -189,6 +210,7 @@ typedef struct bundle_kernel {
     size_t start_count;
     const bundle_symbol *symbols;
     size_t symbol_count;
+    const bundle_ranks *ranks; /* NULL: a launch runs on one GPU */
 } bundle_kernel;
 
 /* An additional file, such as a task's source. */

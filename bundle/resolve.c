@@ -128,7 +128,22 @@ static bool alignment_fits(const bundle_kernel *k, const bundle_variant *v,
 }
 
 bool bundle_is_scalar(const bundle_argument *a) {
-    return strcmp(a->kind, "scalar") == 0;
+    return strcmp(a->kind, "scalar") == 0 || bundle_is_rank(a);
+}
+
+bool bundle_is_rank(const bundle_argument *a) {
+    return strcmp(a->kind, "rank") == 0;
+}
+
+bool bundle_is_peers(const bundle_argument *a) {
+    return strcmp(a->kind, "peers") == 0;
+}
+
+bool bundle_is_resident(const bundle_variant *v, const char *entry) {
+    bool is = false;
+    for (size_t i = 0; i < v->resident_count; i++)
+        is = is || strcmp(v->resident[i], entry) == 0;
+    return is;
 }
 
 size_t bundle_buffer_count(const bundle_kernel *k) {

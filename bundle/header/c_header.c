@@ -516,6 +516,13 @@ static bool has_steps(const bundle_kernel *k) {
            any_steps(k->starts, k->start_count);
 }
 
+/* What a header does not have: launches of more than one kernel, or on more than one GPU. */
+static const char *why_left_out(const bundle_kernel *k) {
+    if (k->ranks != NULL)
+        return "its launches run on several GPUs at once";
+    return has_steps(k) ? "variants of it have several launches" : NULL;
+}
+
 ev_status c_header_make(const bundle *b, ev_str *out, ev_error *err) {
     size_t kernels = 0, left_out = 0;
     ev_str_append(out,
@@ -533,21 +540,21 @@ ev_status c_header_make(const bundle *b, ev_str *out, ev_error *err) {
                      .err = err};
         if (w.k->baseline_count + w.k->variant_count == 0)
             continue;
-        if (has_steps(w.k))
-            ev_str_printf(out,
-                          "\n/* %s is left out: variants of it have several launches. Launch it by "
-                          "libevoke-bundle. */\n",
-                          w.k->name);
+        if (why_left_out(w.k) != NULL)
+            ev_str_printf(out, "\n/* %s is left out: %s. Launch it by libevoke-bundle. */\n",
+                          w.k->name, why_left_out(w.k));
         else
             EV_TRY(write_kernel(&w));
-        left_out += has_steps(w.k);
+        left_out += why_left_out(w.k) != NULL;
         kernels++;
     }
     if (left_out > 0 && left_out == kernels)
-        return ev_fail(err, EV_BAD,
-                       "all kernels of the bundle %s have variants of several launches, which a C "
-                       "header does not have; launch them by libevoke-bundle",
-                       bundle_path(b));
+        return ev_fail(
+            err, EV_BAD,
+            "all kernels of the bundle %s have variants of several launches, or launches "
+            "on several GPUs, which a C header does not have; launch them by "
+            "libevoke-bundle",
+            bundle_path(b));
     ev_str_append(out, "\n#endif\n");
     return ev_str_status(out, err);
 }

@@ -19,9 +19,8 @@ evoke_status evoke_variant_geometry(const evoke_variant *v, const evoke_shape *s
     return runtime_status(status);
 }
 
-/* The variants are the bundle's own; the public pointer to one is const for the caller. */
 static evoke_variant *own(const evoke_variant *v) {
-    return &v->owner->variants[v->is->number];
+    return runtime_own(v);
 }
 
 static ev_status launch(evoke_variant *v, const evoke_shape *shape, const evoke_buffer *buffers,
@@ -31,7 +30,7 @@ static ev_status launch(evoke_variant *v, const evoke_shape *shape, const evoke_
     runtime_loaded *l = NULL;
     const cu_driver *cu = NULL;
     EV_TRY(runtime_geometry(v, shape, &at, err));
-    EV_TRY(runtime_pack(v, shape, buffers, count, &parameters, err));
+    EV_TRY(runtime_pack(v, shape, buffers, count, 0, &parameters, err));
     EV_TRY(runtime_driver(&cu, err));
     EV_TRY(runtime_load(v, cu, &l, err));
     ev_status status = runtime_allow(v, cu, l, 0, &at, err);
@@ -50,6 +49,9 @@ evoke_status evoke_variant_launch_scratch(const evoke_variant *v, const evoke_sh
                                           evoke_error *error) {
     CUstream to = (CUstream)stream;
     ev_error *err = runtime_error(error);
+    ev_status status = runtime_refuse_ranks(v->kernel, err);
+    if (status != EV_OK)
+        return runtime_status(status);
     if (launch_plan_is_plain(v->is->plan))
         return runtime_status(launch(own(v), shape, buffers, buffer_count, to, err));
     return runtime_status(

@@ -204,9 +204,9 @@ evoke_status evoke_bundle_argument_count(const evoke_bundle *b, const char *kern
 }
 
 static evoke_argument_kind kind_of(const bundle_argument *a) {
-    static const char *const names[] = {"in", "out", "inout", "scalar"};
+    static const char *const names[] = {"in", "out", "inout", "scalar", "rank", "peers"};
     size_t kind = 0;
-    while (kind < EVOKE_SCALAR && strcmp(names[kind], a->kind) != 0)
+    while (kind < EVOKE_PEERS && strcmp(names[kind], a->kind) != 0)
         kind++;
     return (evoke_argument_kind)kind;
 }
@@ -222,7 +222,7 @@ static ev_status describe(const bundle_argument *a, evoke_argument *out, ev_erro
                             .type = a->type,
                             .element_bytes = ev_type_bytes(type),
                             .expression = a->expression,
-                            .alignment = kind == EVOKE_SCALAR ? 1 : align};
+                            .alignment = bundle_is_scalar(a) ? 1 : align};
     return EV_OK;
 }
 
@@ -275,7 +275,7 @@ static const launch_plan *plan_of(const bundle_kernel *k) {
 static ev_status count_elements(const bundle_kernel *k, size_t index, const evoke_shape *shape,
                                 uint64_t *out, ev_error *err) {
     runtime_scope room;
-    if (kind_of(&k->arguments[index]) == EVOKE_SCALAR) {
+    if (bundle_is_scalar(&k->arguments[index])) {
         *out = 0;
         return EV_OK;
     }

@@ -88,6 +88,10 @@ ev_status runtime_geometry(const evoke_variant *v, const evoke_shape *shape, lau
 ev_status runtime_elements(const bundle_kernel *k, size_t index, const expr_scope *scope,
                            uint64_t *out, ev_error *err) EV_CHECKED;
 
+/* Fills `data` with the value of `before` of argument `index`. EV_BAD: it cannot be evaluated. */
+ev_status runtime_fill_before(const bundle_kernel *k, size_t index, const expr_scope *scope,
+                              void *data, size_t bytes, ev_error *err) EV_CHECKED;
+
 /* A launch's parameters in the kernel's order. */
 typedef struct runtime_parameters {
     uint64_t words[RUNTIME_ARGUMENTS]; /* of each argument */
@@ -96,9 +100,11 @@ typedef struct runtime_parameters {
     void *pointers[RUNTIME_ARGUMENTS]; /* of each parameter, as cuLaunchKernel takes them */
 } runtime_parameters;
 
+/* Those of rank `rank`; 0 of a kernel without ranks. EV_BAD: another number of buffers, or a buffer
+ * that is too small or not aligned. */
 ev_status runtime_pack(const evoke_variant *v, const evoke_shape *shape,
-                       const evoke_buffer *buffers, size_t count, runtime_parameters *out,
-                       ev_error *err) EV_CHECKED;
+                       const evoke_buffer *buffers, size_t count, uint32_t rank,
+                       runtime_parameters *out, ev_error *err) EV_CHECKED;
 
 /* ---- modules.c ---- */
 
@@ -130,6 +136,36 @@ ev_status runtime_check_steps(const evoke_variant *v, const evoke_shape *shape,
                               const evoke_buffer *buffers, size_t count,
                               const evoke_buffer *scratch, ev_error *err) EV_CHECKED;
 
+/* All launches of a rank at a shape, packed: of any variant. */
+typedef struct runtime_sequence runtime_sequence;
+
+/* EV_BAD: as of evoke_variant_launch_scratch. Free by runtime_sequence_free. */
+ev_status runtime_sequence_new(const evoke_variant *v, const evoke_shape *shape,
+                               const evoke_buffer *buffers, size_t count, uint32_t rank,
+                               const evoke_buffer *scratch, runtime_sequence **out,
+                               ev_error *err) EV_CHECKED;
+void runtime_sequence_free(runtime_sequence *s); /* NULL is fine */
+/* What may fail of the launches in the current context, before the first is given: blocks that this
+ * GPU does not have. */
+ev_status runtime_sequence_allow(const runtime_sequence *s, const cu_driver *cu, runtime_loaded *l,
+                                 ev_error *err) EV_CHECKED;
+ev_status runtime_sequence_give(const runtime_sequence *s, const cu_driver *cu, runtime_loaded *l,
+                                CUstream stream, ev_error *err) EV_CHECKED;
+/* The most that the blocks of a launch which waits for peers would fill the current context's GPU,
+ * 1 being whole; 0: none waits, or the driver does not tell. Sets *step to that launch, from 0. */
+ev_status runtime_sequence_share(const runtime_sequence *s, const cu_driver *cu, runtime_loaded *l,
+                                 double *share, size_t *step, ev_error *err) EV_CHECKED;
+/* "scan, launch 2 of 3, kernel `scan_sums`: WHY" */
+ev_status runtime_sequence_fail(const runtime_sequence *s, size_t step, ev_status status,
+                                ev_error *err) EV_CHECKED;
+/* Scratch buffer `index` of the plan: `address` counts from the begin of the scratch memory. */
+evoke_buffer runtime_sequence_scratch(const runtime_sequence *s, size_t index);
+
+/* ---- ranks.c ---- */
+
+/* EV_BAD: the kernel has ranks, and the caller launches one. */
+ev_status runtime_refuse_ranks(const bundle_kernel *k, ev_error *err) EV_CHECKED;
+
 /* ---- launch.c ---- */
 
 void runtime_set_geometry(const launch_geometry *from, evoke_geometry *to);
@@ -146,6 +182,11 @@ ev_status runtime_check_symbols(evoke_variant *v, const cu_driver *cu, runtime_l
 
 static inline ev_error *runtime_error(evoke_error *error) {
     return (ev_error *)error;
+}
+
+/* The variants are the bundle's own; the public pointer to one is const for the caller. */
+static inline evoke_variant *runtime_own(const evoke_variant *v) {
+    return &v->owner->variants[v->is->number];
 }
 
 static inline evoke_status runtime_status(ev_status status) {

@@ -1,13 +1,15 @@
 /* evoke/bundle.h: variants of several launches. All of them are evaluated, packed and checked
  * before the first is given to the driver, in whose stream they then run one behind the other.
  *
- * A launch's parameters are words: those of the kernel's arguments, which runtime_pack_words makes
- * once, addresses within the caller's scratch memory, and values of the launch's own. Where a loop
- * exchanges two buffers, launch_step_buffer tells whose word a name stands for. */
+ * A launch's parameters are words: those of the kernel's arguments, which runtime_pack makes once,
+ * addresses within the caller's scratch memory, and values of the launch's own. Where a loop
+ * exchanges two buffers, launch_step_buffer tells whose word a name stands for. A single launch
+ * takes the arguments as they are. */
 #include "bundle/runtime/runtime.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ typedef struct step {
     uint64_t *words; /* of its parameters; in `words` of the sequence */
 } step;
 
-typedef struct sequence {
+struct runtime_sequence {
     const evoke_variant *v;
     launch_step *order;
     size_t count;
@@ -33,7 +35,10 @@ typedef struct sequence {
     uint64_t scratch[LAUNCH_PLAN_MOST]; /* bytes of each scratch buffer */
     uint64_t offsets[LAUNCH_PLAN_MOST]; /* from the begin of the scratch memory */
     uint64_t scratch_bytes;             /* of all */
-} sequence;
+    runtime_parameters arguments;
+};
+
+typedef runtime_sequence sequence;
 
 static const launch_plan *plan_of(const sequence *s) {
     return s->v->is->plan;
@@ -114,24 +119,19 @@ static size_t find_scratch(const launch_plan *plan, const char *name) {
     return i;
 }
 
-/* The words of the arguments, and where the scratch memory begins. */
-typedef struct sources {
-    const runtime_parameters *arguments;
-    uint64_t scratch;
-} sources;
-
-static uint64_t word_of(const sequence *s, const sources *from, const launch_step *at,
+/* `scratch`: where the scratch memory begins. */
+static uint64_t word_of(const sequence *s, uint64_t scratch_memory, const launch_step *at,
                         const char *name) {
     const char *own = launch_step_buffer(plan_of(s), at, name);
     size_t argument = find_argument(s->v->kernel, own);
     if (argument < s->v->kernel->argument_count)
-        return from->arguments->words[argument];
+        return s->arguments.words[argument];
     size_t scratch = find_scratch(plan_of(s), own);
     assert(scratch < plan_of(s)->scratch_count); /* the reader looked (read_steps.c) */
-    return from->scratch + s->offsets[scratch];
+    return scratch_memory + s->offsets[scratch];
 }
 
-static ev_status pack_step(sequence *s, size_t index, const sources *from, ev_error *err) {
+static ev_status pack_step(sequence *s, size_t index, uint64_t scratch, ev_error *err) {
     const launch_rule *rule = rule_of(s, index);
     const expr_scope values = scope_at(s, index);
     for (size_t i = 0; i < rule->given_count; i++) {
@@ -139,7 +139,7 @@ static ev_status pack_step(sequence *s, size_t index, const sources *from, ev_er
         uint64_t *word = &s->steps[index].words[i];
         expr_value value;
         if (g->name != NULL) {
-            *word = word_of(s, from, &s->order[index], g->name);
+            *word = word_of(s, scratch, &s->order[index], g->name);
             continue;
         }
         ev_status status = expr_eval_as(g->value, g->type, &values, &value, err);
@@ -150,7 +150,7 @@ static ev_status pack_step(sequence *s, size_t index, const sources *from, ev_er
     return EV_OK;
 }
 
-static ev_status pack_steps(sequence *s, const sources *from, ev_error *err) {
+static ev_status pack_steps(sequence *s, uint64_t scratch, ev_error *err) {
     size_t words = 0;
     for (size_t i = 0; i < s->count; i++)
         words += rule_of(s, i)->given_count;
@@ -161,7 +161,7 @@ static ev_status pack_steps(sequence *s, const sources *from, ev_error *err) {
     for (size_t i = 0; i < s->count; i++) {
         s->steps[i].words = next;
         next += rule_of(s, i)->given_count;
-        ev_status status = pack_step(s, i, from, err);
+        ev_status status = pack_step(s, i, scratch, err);
         if (status != EV_OK)
             return fail_at(s, i, status, err);
     }
@@ -226,19 +226,18 @@ static ev_status check_scratch(const sequence *s, const evoke_buffer *scratch, e
 }
 
 static ev_status prepare(sequence *s, const evoke_shape *shape, const evoke_buffer *buffers,
-                         size_t count, const evoke_buffer *scratch, ev_error *err) {
-    runtime_parameters arguments;
-    EV_TRY(runtime_pack(s->v, shape, buffers, count, &arguments, err));
+                         size_t count, uint32_t rank, const evoke_buffer *scratch, ev_error *err) {
+    EV_TRY(runtime_pack(s->v, shape, buffers, count, rank, &s->arguments, err));
     EV_TRY(check_swaps(s, err));
     EV_TRY(check_scratch(s, scratch, err));
-    const sources from = {&arguments, s->scratch_bytes > 0 ? scratch->address : 0};
-    return pack_steps(s, &from, err);
+    return pack_steps(s, s->scratch_bytes > 0 ? scratch->address : 0, err);
 }
 
 /* ---- launching ---- */
 
-static ev_status allow_all(const sequence *s, evoke_variant *own, const cu_driver *cu,
-                           runtime_loaded *l, ev_error *err) {
+ev_status runtime_sequence_allow(const sequence *s, const cu_driver *cu, runtime_loaded *l,
+                                 ev_error *err) {
+    evoke_variant *own = runtime_own(s->v);
     for (size_t i = 0; i < s->count; i++) {
         ev_status status = runtime_allow(own, cu, l, s->order[i].launch, &s->steps[i].at, err);
         if (status != EV_OK)
@@ -247,17 +246,25 @@ static ev_status allow_all(const sequence *s, evoke_variant *own, const cu_drive
     return runtime_check_symbols(own, cu, l, err);
 }
 
-static ev_status give(const sequence *s, evoke_variant *own, const cu_driver *cu, runtime_loaded *l,
-                      CUstream stream, ev_error *err) {
+/* The parameters of a launch, as cuLaunchKernel takes them: of the arguments' own order, or in
+ * `room`. */
+static void *const *pointers_of(const sequence *s, size_t index, void **room) {
+    size_t count = rule_of(s, index)->given_count;
+    for (size_t i = 0; i < count; i++)
+        room[i] = &s->steps[index].words[i];
+    return count > 0 ? room : s->arguments.pointers;
+}
+
+ev_status runtime_sequence_give(const sequence *s, const cu_driver *cu, runtime_loaded *l,
+                                CUstream stream, ev_error *err) {
     for (size_t i = 0; i < s->count; i++) {
         const launch_geometry *at = &s->steps[i].at;
-        void *pointers[RUNTIME_ARGUMENTS];
-        for (size_t k = 0; k < rule_of(s, i)->given_count; k++)
-            pointers[k] = &s->steps[i].words[k];
+        void *room[RUNTIME_ARGUMENTS];
+        void *const *pointers = pointers_of(s, i, room);
         CUresult result =
-            cu->cuLaunchKernel(runtime_function_of(own, l, s->order[i].launch)->function,
+            cu->cuLaunchKernel(runtime_function_of(s->v, l, s->order[i].launch)->function,
                                at->grid[0], at->grid[1], at->grid[2], at->block[0], at->block[1],
-                               at->block[2], at->shared_bytes, stream, pointers, NULL);
+                               at->block[2], at->shared_bytes, stream, (void **)pointers, NULL);
         ev_status status = runtime_check(cu, result, "cuLaunchKernel", err);
         if (status != EV_OK)
             return fail_at(s, i, status, err);
@@ -271,8 +278,8 @@ static ev_status launch_prepared(const sequence *s, evoke_variant *own, CUstream
     runtime_loaded *l = NULL;
     EV_TRY(runtime_driver(&cu, err));
     EV_TRY(runtime_load(own, cu, &l, err));
-    EV_TRY(allow_all(s, own, cu, l, err));
-    return give(s, own, cu, l, stream, err);
+    EV_TRY(runtime_sequence_allow(s, cu, l, err));
+    return runtime_sequence_give(s, cu, l, stream, err);
 }
 
 ev_status runtime_launch_steps(evoke_variant *v, const evoke_shape *shape,
@@ -281,7 +288,7 @@ ev_status runtime_launch_steps(evoke_variant *v, const evoke_shape *shape,
     sequence s;
     ev_status status = sequence_of(v, shape, &s, err);
     if (status == EV_OK)
-        status = prepare(&s, shape, buffers, count, scratch, err);
+        status = prepare(&s, shape, buffers, count, 0, scratch, err);
     if (status == EV_OK)
         status = launch_prepared(&s, v, stream, err);
     sequence_free(&s);
@@ -294,9 +301,70 @@ ev_status runtime_check_steps(const evoke_variant *v, const evoke_shape *shape,
     sequence s;
     ev_status status = sequence_of(v, shape, &s, err);
     if (status == EV_OK)
-        status = prepare(&s, shape, buffers, count, scratch, err);
+        status = prepare(&s, shape, buffers, count, 0, scratch, err);
     sequence_free(&s);
     return status;
+}
+
+/* ---- the launches of a rank ---- */
+
+ev_status runtime_sequence_new(const evoke_variant *v, const evoke_shape *shape,
+                               const evoke_buffer *buffers, size_t count, uint32_t rank,
+                               const evoke_buffer *scratch, runtime_sequence **out, ev_error *err) {
+    sequence *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return ev_fail_memory(err, sizeof *s);
+    ev_status status = sequence_of(v, shape, s, err);
+    if (status == EV_OK)
+        status = prepare(s, shape, buffers, count, rank, scratch, err);
+    if (status == EV_OK)
+        *out = s;
+    else
+        runtime_sequence_free(s);
+    return status;
+}
+
+void runtime_sequence_free(runtime_sequence *s) {
+    if (s != NULL)
+        sequence_free(s);
+    free(s);
+}
+
+ev_status runtime_sequence_share(const runtime_sequence *s, const cu_driver *cu, runtime_loaded *l,
+                                 double *share, size_t *step, ev_error *err) {
+    CUdevice device = 0;
+    int processors = 0;
+    *share = 0;
+    if (cu->cuOccupancyMaxActiveBlocksPerMultiprocessor == NULL)
+        return EV_OK;
+    EV_TRY(runtime_check(cu, cu->cuCtxGetDevice(&device), "cuCtxGetDevice", err));
+    EV_TRY(runtime_check(
+        cu, cu->cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+        "cuDeviceGetAttribute", err));
+    for (size_t i = 0; i < s->count; i++) {
+        const launch_geometry *at = &s->steps[i].at;
+        int threads = (int)(at->block[0] * at->block[1] * at->block[2]), blocks = 0;
+        if (!bundle_is_resident(s->v->is, rule_of(s, i)->entry))
+            continue;
+        CUresult result = cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &blocks, runtime_function_of(s->v, l, s->order[i].launch)->function, threads,
+            at->shared_bytes);
+        EV_TRY(runtime_check(cu, result, "cuOccupancyMaxActiveBlocksPerMultiprocessor", err));
+        double all = (double)at->grid[0] * at->grid[1] * at->grid[2];
+        double own = blocks > 0 ? all / ((double)blocks * processors) : HUGE_VAL;
+        *step = own > *share ? i : *step;
+        *share = own > *share ? own : *share;
+    }
+    return EV_OK;
+}
+
+ev_status runtime_sequence_fail(const runtime_sequence *s, size_t step, ev_status status,
+                                ev_error *err) {
+    return fail_at(s, step, status, err);
+}
+
+evoke_buffer runtime_sequence_scratch(const runtime_sequence *s, size_t index) {
+    return (evoke_buffer){s->offsets[index], s->scratch[index]};
 }
 
 /* ---- what a caller asks before ---- */

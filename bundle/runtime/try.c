@@ -31,9 +31,29 @@ static ev_status fill_default(const evoke_variant *v, const evoke_argument *a, v
     return EV_OK;
 }
 
-static ev_status make_buffer(const evoke_variant *v, const cu_driver *cu, const evoke_argument *a,
-                             evoke_contents contents, void *context, evoke_buffer *buffer,
-                             ev_error *err) {
+static size_t find_argument(const bundle_kernel *k, const char *name) {
+    size_t i = 0;
+    while (strcmp(k->arguments[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Contents of the library's choice; a table of addresses stays empty. */
+static ev_status fill(const evoke_variant *v, const evoke_shape *shape, const evoke_argument *a,
+                      void *data, size_t bytes, ev_error *err) {
+    runtime_scope room;
+    size_t index = find_argument(v->kernel, a->name);
+    if (a->kind == EVOKE_PEERS)
+        return EV_OK;
+    if (v->kernel->arguments[index].before == NULL)
+        return fill_default(v, a, data, bytes, err);
+    EV_TRY(runtime_scope_of(v->kernel, v->is->plan, shape, SIZE_MAX, &room, err));
+    return runtime_fill_before(v->kernel, index, &room.scope, data, bytes, err);
+}
+
+static ev_status make_buffer(const evoke_variant *v, const cu_driver *cu, const evoke_shape *shape,
+                             const evoke_argument *a, evoke_contents contents, void *context,
+                             evoke_buffer *buffer, ev_error *err) {
     void *data = calloc(1, buffer->bytes);
     CUdeviceptr address = 0;
     if (data == NULL)
@@ -42,7 +62,7 @@ static ev_status make_buffer(const evoke_variant *v, const cu_driver *cu, const 
     if (contents != NULL)
         contents(context, a, data, buffer->bytes);
     else
-        status = fill_default(v, a, data, buffer->bytes, err);
+        status = fill(v, shape, a, data, buffer->bytes, err);
     if (status == EV_OK)
         status = runtime_check(cu, cu->cuMemAlloc_v2(&address, buffer->bytes), "cuMemAlloc", err);
     buffer->address = address;
@@ -76,7 +96,8 @@ static ev_status allocate(const evoke_variant *v, const evoke_shape *shape, evok
     EV_TRY(runtime_buffers(v->kernel, shape, room, arguments, buffers, &count, err));
     EV_TRY(runtime_driver(&cu, err));
     for (size_t i = 0; i < count; i++) {
-        ev_status status = make_buffer(v, cu, &arguments[i], contents, context, &buffers[i], err);
+        ev_status status =
+            make_buffer(v, cu, shape, &arguments[i], contents, context, &buffers[i], err);
         if (status != EV_OK) {
             ev_error ignored;
             (void)(free_buffers(cu, buffers, i + 1, &ignored) == EV_OK);
@@ -158,7 +179,7 @@ static ev_status compare(const evoke_variant *v, const evoke_buffer *got, const 
         const bundle_argument *a = &k->arguments[i];
         if (bundle_is_scalar(a))
             continue;
-        if (strcmp(a->kind, "in") != 0)
+        if (strcmp(a->kind, "in") != 0 && !bundle_is_peers(a))
             EV_TRY(add_buffer(v, cu, a, &got[next], &want[next], &s, err));
         next++;
     }

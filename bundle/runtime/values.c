@@ -111,9 +111,31 @@ void runtime_set_word(ev_type type, const expr_value *value, uint64_t *word) {
         memcpy(word, &value->whole, ev_type_bytes(type)); /* little-endian, as GPUs are */
 }
 
-static ev_status pack_scalar(const bundle_kernel *k, size_t index, const launch_plan *ranges,
-                             const evoke_shape *shape, uint64_t *word, ev_error *err) {
+ev_status runtime_fill_before(const bundle_kernel *k, size_t index, const expr_scope *scope,
+                              void *data, size_t bytes, ev_error *err) {
     const bundle_argument *a = &k->arguments[index];
+    ev_type type = EV_F32;
+    expr_value value;
+    uint64_t word = 0;
+    EV_TRY(type_of(k, a, &type, err));
+    ev_status status = expr_eval_as(a->before, type, scope, &value, err);
+    if (status != EV_OK)
+        return ev_wrap(err, status, "%s, what %s has before a launch", k->name, a->name);
+    runtime_set_word(type, &value, &word);
+    size_t element = ev_type_bytes(type);
+    for (size_t at = 0; at + element <= bytes; at += element)
+        memcpy((char *)data + at, &word, element);
+    return EV_OK;
+}
+
+static ev_status pack_scalar(const bundle_kernel *k, size_t index, const launch_plan *ranges,
+                             const evoke_shape *shape, uint32_t rank, uint64_t *word,
+                             ev_error *err) {
+    const bundle_argument *a = &k->arguments[index];
+    if (bundle_is_rank(a)) { /* of 4 or 8 bytes */
+        *word = rank;
+        return EV_OK;
+    }
     runtime_scope room;
     expr_value value;
     ev_type type = EV_F32;
@@ -181,8 +203,8 @@ static ev_status place_words(const bundle_kernel *k, runtime_parameters *out, ev
 }
 
 ev_status runtime_pack(const evoke_variant *v, const evoke_shape *shape,
-                       const evoke_buffer *buffers, size_t count, runtime_parameters *out,
-                       ev_error *err) {
+                       const evoke_buffer *buffers, size_t count, uint32_t rank,
+                       runtime_parameters *out, ev_error *err) {
     const bundle_kernel *k = v->kernel;
     const launch_plan *ranges = v->is->plan;
     runtime_scope room;
@@ -191,7 +213,7 @@ ev_status runtime_pack(const evoke_variant *v, const evoke_shape *shape,
     EV_TRY(runtime_scope_of(k, ranges, shape, SIZE_MAX, &room, err));
     for (size_t i = 0; i < k->argument_count; i++) {
         if (bundle_is_scalar(&k->arguments[i]))
-            EV_TRY(pack_scalar(k, i, ranges, shape, &out->words[i], err));
+            EV_TRY(pack_scalar(k, i, ranges, shape, rank, &out->words[i], err));
         else
             EV_TRY(pack_buffer(k, i, &room.scope, &buffers[next++], &out->words[i], err));
     }

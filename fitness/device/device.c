@@ -328,6 +328,39 @@ bool device_kernel_may_wait(const device_kernel *kernel) {
     return kernel->may_wait;
 }
 
+static bool is_strong_load(const vm_insn_info *info) {
+    return info->is_load &&
+           (strstr(info->name, ".volatile") != NULL || strstr(info->name, ".relaxed") != NULL ||
+            strstr(info->name, ".acquire") != NULL);
+}
+
+bool device_code_waits(const vm_module *m, uint32_t first_pc, uint32_t end_pc) {
+    for (uint32_t pc = first_pc; pc < end_pc; pc++) {
+        vm_insn_info info;
+        vm_module_info(m, pc, &info);
+        bool is_far = info.space == VM_SPACE_GLOBAL || info.space == VM_SPACE_GENERIC;
+        if (is_far && info.def_count > 0 && (info.is_atomic || is_strong_load(&info)))
+            return true;
+    }
+    return false;
+}
+
+/* Functions stand in the code of no kernel, and any kernel may call them. */
+bool device_kernel_waits(const device_kernel *kernel) {
+    const vm_module *m = kernel->module;
+    bool waits = false;
+    for (uint32_t pc = 0; pc < vm_module_insn_count(m) && !waits; pc++) {
+        const vm_entry *owner = NULL;
+        for (size_t i = 0; i < vm_module_entry_count(m); i++) {
+            const vm_entry *e = vm_module_entry(m, i);
+            owner = pc >= e->first_pc && pc < e->end_pc ? e : owner;
+        }
+        bool is_own = owner == NULL || strcmp(owner->name, kernel->entry->name) == 0;
+        waits = is_own && device_code_waits(m, pc, pc + 1);
+    }
+    return waits;
+}
+
 ev_status device_check(const device *d, const device_kernel *kernel, const device_launch *launch,
                        ev_error *err) {
     return d->ops->check(d, kernel, launch, err);

@@ -149,6 +149,8 @@ const vm_module *device_kernel_module(const device_kernel *kernel);
  * strong load from global memory. As many blocks of such a kernel as the GPU holds are alive at
  * once, so that they may wait for each other. */
 bool device_kernel_may_wait(const device_kernel *kernel);
+/* The same of the kernel's own code, without the other kernels of its module; on any device. */
+bool device_kernel_waits(const device_kernel *kernel);
 
 typedef struct device_launch {
     uint32_t grid[3];

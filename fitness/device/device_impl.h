@@ -77,6 +77,9 @@ struct device_kernel {
     size_t launch_count;
 };
 
+/* Whether the instructions of a range may learn what other blocks did. */
+bool device_code_waits(const vm_module *m, uint32_t first_pc, uint32_t end_pc);
+
 /* `model`: the id without "vm:". */
 ev_status device_vm_open(const char *model, device **out, ev_error *err) EV_CHECKED;
 ev_status device_vm_open_ranks(const char *model, uint32_t count, device **out,

@@ -130,23 +130,6 @@ static ev_status vm_written(device *d, device_buffer buffer, size_t element_byte
 
 /* ---- kernels ---- */
 
-static bool is_strong_load(const vm_insn_info *info) {
-    return info->is_load &&
-           (strstr(info->name, ".volatile") != NULL || strstr(info->name, ".relaxed") != NULL ||
-            strstr(info->name, ".acquire") != NULL);
-}
-
-static bool may_wait(const vm_module *m) {
-    for (uint32_t pc = 0; pc < vm_module_insn_count(m); pc++) {
-        vm_insn_info info;
-        vm_module_info(m, pc, &info);
-        bool is_far = info.space == VM_SPACE_GLOBAL || info.space == VM_SPACE_GENERIC;
-        if (is_far && info.def_count > 0 && (info.is_atomic || is_strong_load(&info)))
-            return true;
-    }
-    return false;
-}
-
 /* Timed launches have .global variables as the chip places them, at least at whole sectors: their
  * sectors cost time. */
 static ev_status load_odd(device *d, device_kernel *kernel, ev_error *err) {
@@ -170,7 +153,8 @@ static ev_status vm_load(device *d, device_kernel *kernel, ev_error *err) {
     EV_TRY(load_odd(d, kernel, err));
     EV_TRY(model_code_new(vm_of(d)->g, kernel->module, entry, &code, err));
     kernel->own = code;
-    kernel->may_wait = may_wait(kernel->module);
+    kernel->may_wait =
+        device_code_waits(kernel->module, 0, (uint32_t)vm_module_insn_count(kernel->module));
     kernel->resources = (device_resources){.registers = model_code_registers(code),
                                            .shared_bytes = entry->shared_bytes,
                                            .local_bytes = entry->local_bytes,

@@ -62,15 +62,16 @@ static const bundle_number macros[] = {{"TILE", false, 64}};
 static const launch_rule rule = {
     "add", {"ceil_div(N, TILE)", "1", "1"}, {"TILE", "1", "1"}, "0", NULL, 0};
 static const launch_plan plan = {.launches = &rule, .launch_count = 1};
-static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4, false, 0, 0},
-                                            {"y", "out", "f32", "n", 4, false, 0, 0},
-                                            {"n", "scalar", "s32", "N", 0, false, 0, 0},
-                                            {"scale", "scalar", "f32", "4.0 / 2", 0, false, 0, 0}};
+static const bundle_argument arguments[] = {
+    {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
+    {"y", "out", "f32", "n", 4, false, 0, 0, NULL, NULL, false},
+    {"n", "scalar", "s32", "N", 0, false, 0, 0, NULL, NULL, false},
+    {"scale", "scalar", "f32", "4.0 / 2", 0, false, 0, 0, NULL, NULL, false}};
 static const bundle_argument of_struct[] = {
-    {"x", "in", "f32", "N", 4, false, 0, 0},
-    {"y", "out", "f32", "both.n", 4, false, 0, 0},
-    {"both.n", "scalar", "s32", "N", 0, true, 0, 16},
-    {"both.scale", "scalar", "f32", "both.n * 0 + 4.0 / 2", 0, true, 8, 16}};
+    {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
+    {"y", "out", "f32", "both.n", 4, false, 0, 0, NULL, NULL, false},
+    {"both.n", "scalar", "s32", "N", 0, true, 0, 16, NULL, NULL, false},
+    {"both.scale", "scalar", "f32", "both.n * 0 + 4.0 / 2", 0, true, 8, 16, NULL, NULL, false}};
 static const bundle_symbol symbols[] = {{"shift", "f32", "2"}};
 
 static bundle_variant variant_of(const char *ptx) {
@@ -160,9 +161,10 @@ const launch_plan SAMPLE_STEPS = {.launches = launches,
                                   .loop_count = 1,
                                   .scratch = scratch,
                                   .scratch_count = 2};
-static const bundle_argument of_steps[] = {{"x", "in", "f32", "N", 4, false, 0, 0},
-                                           {"y", "out", "f32", "n", 4, false, 0, 0},
-                                           {"n", "scalar", "s32", "N", 0, false, 0, 0}};
+static const bundle_argument of_steps[] = {
+    {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
+    {"y", "out", "f32", "n", 4, false, 0, 0, NULL, NULL, false},
+    {"n", "scalar", "s32", "N", 0, false, 0, 0, NULL, NULL, false}};
 static const bundle_number small_steps[] = {{"N", false, 1}, {"R", false, 0}};
 static const bundle_number large_steps[] = {{"N", false, SAMPLE_STEPS_MOST}, {"R", false, 20}};
 static const bundle_case cases_of_steps[] = {
@@ -179,6 +181,54 @@ void sample_use_steps(sample *s) {
         all[i]->ptx = steps_ptx;
         all[i]->ptx_bytes = strlen(steps_ptx);
         all[i]->cases = cases_of_steps;
+    }
+}
+
+/* ---- ranks ---- */
+
+static const bundle_argument of_ranks[] = {
+    {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
+    {"y", "out", "f32", "n", 4, false, 0, 0, NULL, NULL, false},
+    {"stage", "inout", "f32", "2 * N", 16, false, 0, 0, NULL, NULL, true},
+    {"stages", "peers", "u64", "ranks", 16, false, 0, 0, "stage", NULL, false},
+    {"flags", "inout", "u32", "ranks", 16, false, 0, 0, NULL, "(epoch - 1) * ranks", false},
+    {"all_flags", "peers", "u64", "ranks", 16, false, 0, 0, "flags", NULL, false},
+    {"n", "scalar", "s32", "N", 0, false, 0, 0, NULL, NULL, false},
+    {"rank", "rank", "s32", "0", 0, false, 0, 0, NULL, NULL, false}};
+static const launch_given put_given[] = {{.name = "x"},      {.name = "mine"}, {.name = "stage"},
+                                         {.name = "stages"}, {.name = "rank"}, {.name = "n"}};
+static const launch_given get_given[] = {{.name = "mine"},      {.name = "all"},
+                                         {.name = "y"},         {.name = "flags"},
+                                         {.name = "all_flags"}, {.type = EV_U32, .value = "epoch"}};
+static const launch_rule launches_of_ranks[] = {{"put", GRID, put_given, 6},
+                                                {"get", GRID, get_given, 6}};
+static const launch_scratch scratch_of_ranks[] = {
+    {.name = "mine", .bytes = "4 * N"}, {.name = "all", .bytes = "8 * ranks", .peers_of = "mine"}};
+static const launch_plan plan_of_ranks = {.launches = launches_of_ranks,
+                                          .launch_count = 2,
+                                          .scratch = scratch_of_ranks,
+                                          .scratch_count = 2};
+static const bundle_number small_ranks[] = {
+    {"N", false, 1}, {"ranks", false, 2}, {"epoch", false, 1}};
+static const bundle_number large_ranks[] = {
+    {"N", false, 1000}, {"ranks", false, 8}, {"epoch", false, 1000}};
+static const bundle_case cases_of_ranks[] = {
+    {"small", "search", small_ranks, 3, 100, 90, 110, 200, 0, 0, 0},
+    {"large", "held-out", large_ranks, 3, 100, 90, 110, 300, 0, 0, 0}};
+static const bundle_ranks ranks_of = {"ranks", true, false};
+static const char *const waiting[] = {"get"};
+
+void sample_use_ranks(sample *s) {
+    bundle_variant *const all[] = {&s->variant, &s->baseline};
+    s->kernel.arguments = of_ranks;
+    s->kernel.argument_count = sizeof of_ranks / sizeof of_ranks[0];
+    s->kernel.symbol_count = 0;
+    s->kernel.ranks = &ranks_of;
+    for (size_t i = 0; i < 2; i++) {
+        all[i]->plan = &plan_of_ranks;
+        all[i]->cases = cases_of_ranks;
+        all[i]->resident = waiting;
+        all[i]->resident_count = 1;
     }
 }
 

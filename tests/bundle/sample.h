@@ -31,6 +31,10 @@ void sample_use_struct(sample *s);
 #define SAMPLE_STEPS_MOST 1000
 extern const launch_plan SAMPLE_STEPS; /* without ranges */
 void sample_use_steps(sample *s);
+/* The kernel then has ranks, as many as `ranks` of the shape: numbers of the rank, tables of peers'
+ * addresses, flags with a value before each launch, and two launches, the second of which waits.
+ * Its PTX cannot run. */
+void sample_use_ranks(sample *s);
 ev_status sample_write(const char *path, ev_error *err) EV_CHECKED;
 
 #endif

@@ -90,14 +90,15 @@ static ev_status write_sample(const char *path, bool other_order, ev_error *err)
     bundle_variant a100 = variant_of(PTX_A100, "a100", "NVIDIA A100", 80);
     bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);
     bundle_variant variants[2] = {other_order ? a100 : h200, other_order ? h200 : a100};
-    static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4, false, 0, 0},
-                                                {"n", "scalar", "u32", "N", 0, false, 0, 0}};
+    static const bundle_argument arguments[] = {
+        {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
+        {"n", "scalar", "u32", "N", 0, false, 0, 0, NULL, NULL, false}};
     static const bundle_symbol centres = {"centres", "f32", "4 * N"};
     bundle_kernel two[2] = {
         {"add", "f", "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, variants, 2, NULL,
-         0, &centres, 1},
+         0, &centres, 1, NULL},
         {"mul", "f", "multiplies", "tasks/add/task.json", "22", arguments, 2, &base, 1, NULL, 0,
-         NULL, 0, NULL, 0},
+         NULL, 0, NULL, 0, NULL},
     };
     if (other_order) {
         bundle_kernel first = two[0];
@@ -252,15 +253,16 @@ static void resolves_by_rungs(void **state) {
 static void alignments_are_requirements(void **state) {
     (void)state;
     static const bundle_alignment needs[] = {{"x", 16}};
-    static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4, false, 0, 0},
-                                                {"n", "scalar", "u32", "N", 0, false, 0, 0}};
+    static const bundle_argument arguments[] = {
+        {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
+        {"n", "scalar", "u32", "N", 0, false, 0, 0, NULL, NULL, false}};
     bundle_variant v = variant_of(PTX_H200, "h200", "NVIDIA H200", 90);
     bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);
     v.alignments = needs;
     v.alignment_count = 1;
     bundle_kernel k = {
-        "add", "f",  "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, &v, 1, NULL,
-        0,     NULL, 0};
+        "add", "f", "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, &v, 1, NULL, 0,
+        NULL,  0,   NULL};
     static const bundle_file files[] = {{"tasks/add/task.json", "{}\n", 3}};
     bundle_content content = {"0.1.0", &k, 1, files, 1};
     ev_error err = {0};
@@ -300,8 +302,9 @@ static void write_bold(bool is_default) {
     static const bundle_case fast[] = {
         {"small", "search", shape_small, 2, 50, 50, 50, 200, 1e-7, 0, 0},
         {"large", "held-out", shape_large, 2, 0, 0, 0, 0, -1, 0, 0}};
-    static const bundle_argument arguments[] = {{"x", "in", "f32", "N", 4, false, 0, 0},
-                                                {"n", "scalar", "u32", "N", 0, false, 0, 0}};
+    static const bundle_argument arguments[] = {
+        {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
+        {"n", "scalar", "u32", "N", 0, false, 0, 0, NULL, NULL, false}};
     bundle_variant both[2] = {variant_of(PTX_H200, "h200", "NVIDIA H200", 90),
                               variant_of(PTX_A100, "h200", "NVIDIA H200", 90)};
     bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);
@@ -312,8 +315,8 @@ static void write_bold(bool is_default) {
     both[1].change_count = 1;
     both[1].tried = (bundle_tried){"vm:h200", 100, 1117, 7};
     bundle_kernel k = {
-        "add", "f",  "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, both, 2, NULL,
-        0,     NULL, 0};
+        "add", "f", "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, both, 2, NULL, 0,
+        NULL,  0,   NULL};
     static const bundle_file files[] = {{"tasks/add/task.json", "{}\n", 3}};
     bundle_content content = {"0.1.0", &k, 1, files, 1};
     ev_error err = {0};

@@ -238,7 +238,8 @@ static void halves_mean_the_same(void **state) {
 
 static void what_c_cannot_say_is_refused(void **state) {
     (void)state;
-    static const bundle_argument word[] = {{"int", "in", "f32", "N", 4, false, 0, 0}};
+    static const bundle_argument word[] = {
+        {"int", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false}};
     static const bundle_argument longer[] = {{"a23456789_123456789_123456789_123456789_123456789_"
                                               "123456789_123456789_123456789_123456789_"
                                               "123456789.n",

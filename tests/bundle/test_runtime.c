@@ -151,11 +151,16 @@ static void packs_structs(void **state) {
 static void bad_structs_are_refused(void **state) {
     (void)state;
     static const bundle_argument bad[][2] = {
-        {{"p.n", "scalar", "s32", "N", 0, true, 13, 16}, {"y", "out", "f32", "N", 4, false, 0, 0}},
-        {{"p.y", "out", "f32", "N", 4, true, 9, 16}, {"x", "in", "f32", "N", 4, false, 0, 0}},
-        {{"n", "scalar", "s32", "N", 0, true, 0, 16}, {"y", "out", "f32", "N", 4, false, 0, 0}},
-        {{"p.n", "scalar", "s32", "N", 0, true, 0, 16}, {"p.y", "out", "f32", "N", 4, true, 8, 24}},
-        {{"p.y", "out", "f32", "N", 4, true, 0, 5000}, {"x", "in", "f32", "N", 4, false, 0, 0}},
+        {{"p.n", "scalar", "s32", "N", 0, true, 13, 16, NULL, NULL, false},
+         {"y", "out", "f32", "N", 4, false, 0, 0, NULL, NULL, false}},
+        {{"p.y", "out", "f32", "N", 4, true, 9, 16, NULL, NULL, false},
+         {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false}},
+        {{"n", "scalar", "s32", "N", 0, true, 0, 16, NULL, NULL, false},
+         {"y", "out", "f32", "N", 4, false, 0, 0, NULL, NULL, false}},
+        {{"p.n", "scalar", "s32", "N", 0, true, 0, 16, NULL, NULL, false},
+         {"p.y", "out", "f32", "N", 4, true, 8, 24, NULL, NULL, false}},
+        {{"p.y", "out", "f32", "N", 4, true, 0, 5000, NULL, NULL, false},
+         {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false}},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         ev_error err = {0};

@@ -95,8 +95,9 @@ static void buffers_get_contents(void **state) {
 
 static void integers_count_up(void **state) {
     (void)state;
-    static const bundle_argument arguments[] = {{"x", "in", "u8", "300", 0, false, 0, 0},
-                                                {"y", "out", "f16", "N", 0, false, 0, 0}};
+    static const bundle_argument arguments[] = {
+        {"x", "in", "u8", "300", 0, false, 0, 0, NULL, NULL, false},
+        {"y", "out", "f16", "N", 0, false, 0, 0, NULL, NULL, false}};
     ev_error err = {0};
     evoke_choice c;
     evoke_buffer buffers[2];

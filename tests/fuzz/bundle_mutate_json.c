@@ -52,7 +52,8 @@ static void set(const place *p, json_t *value) {
 static const char *const words[] = {"N",          "n",     "M",          "TILE",
                                     "scale",      "1",     "0",          "64",
                                     "-1",         "1.5",   "1e308",      "9223372036854775807",
-                                    "2147483648", "65536", "4294967296", "missing"};
+                                    "2147483648", "65536", "4294967296", "missing",
+                                    "ranks",      "epoch", "rank",       "2"};
 static const char *const joins[] = {" + ", " * ", " / ", " % ", " - ", " < ", " == ", ", "};
 static const char *const calls[] = {"", "ceil_div", "min", "max", "div", "pow", "abs", "-"};
 
@@ -86,34 +87,13 @@ static json_t *repeated(ev_pcg *rng) {
 }
 
 static json_t *interesting_text(ev_pcg *rng) {
-    static const char *const texts[] = {"",
-                                        "../../x",
-                                        "/etc/passwd",
-                                        "kernels/../x",
-                                        "a//b",
-                                        "scalar",
-                                        "inout",
-                                        "out",
-                                        "measured",
-                                        "modelled",
-                                        "bold",
-                                        "pass",
-                                        "slower",
-                                        "preserving",
-                                        "f64",
-                                        "s32",
-                                        "u8",
-                                        "f16",
-                                        "h200",
-                                        "a100",
-                                        "\x1b[31mred",
-                                        "line\nline",
-                                        "%s%n%s%n",
-                                        "textbook",
-                                        "manifest.json",
-                                        "search",
-                                        "NVIDIA ",
-                                        "\xc3\xa4"};
+    static const char *const texts[] = {
+        "",         "../../x",  "/etc/passwd",   "kernels/../x", "a//b",        "scalar",
+        "inout",    "rank",     "peers",         "sys",          "before",      "after",
+        "stage",    "mine",     "get",           "out",          "measured",    "modelled",
+        "bold",     "pass",     "slower",        "preserving",   "f64",         "s32",
+        "u8",       "f16",      "h200",          "a100",         "\x1b[31mred", "line\nline",
+        "%s%n%s%n", "textbook", "manifest.json", "search",       "NVIDIA ",     "\xc3\xa4"};
     return json_string(PICK(rng, texts));
 }
 

@@ -133,6 +133,27 @@ static void launch_steps(evoke_variant *v, const evoke_shape *shape, const evoke
     (void)is_ok((evoke_status)status, &error);
 }
 
+/* What a kernel's ranks need, and the launches of the last of them. */
+static void launch_ranks(evoke_variant *v, const evoke_shape *shape, const evoke_buffer *buffers,
+                         size_t buffer_count) {
+    const evoke_buffer scratch = {UINT64_C(1) << 60, EVOKE_BYTES_UNKNOWN};
+    evoke_error error = {EVOKE_OK, ""};
+    runtime_sequence *made = NULL;
+    evoke_ranks ranks;
+    evoke_shared shared;
+    if (!is_ok(evoke_bundle_ranks(v->owner, v->kernel->name, shape, &ranks, &error), &error))
+        return;
+    if (ranks.count < 1 || ranks.count > EVOKE_RANKS_MOST ||
+        (ranks.count > 1) != (v->kernel->ranks != NULL))
+        abort();
+    for (size_t i = 0; i < v->kernel->argument_count && i < 8; i++)
+        (void)is_ok(evoke_bundle_shared(v->owner, v->kernel->name, i, &shared, &error), &error);
+    ev_status status = runtime_sequence_new(v, shape, buffers, buffer_count, ranks.count - 1,
+                                            &scratch, &made, (ev_error *)&error);
+    (void)is_ok((evoke_status)status, &error);
+    runtime_sequence_free(made);
+}
+
 static void launch(evoke_variant *v, const evoke_shape *shape) {
     evoke_buffer buffers[RUNTIME_ARGUMENTS];
     evoke_geometry at;
@@ -146,12 +167,13 @@ static void launch(evoke_variant *v, const evoke_shape *shape) {
             abort();
     }
     for (size_t i = 0; i < v->kernel->argument_count; i++) {
-        if (strcmp(v->kernel->arguments[i].kind, "scalar") != 0)
+        if (!bundle_is_scalar(&v->kernel->arguments[i]))
             buffers[count++] = (evoke_buffer){(uint64_t)(i + 1) << 40, EVOKE_BYTES_UNKNOWN};
     }
-    ev_status status = runtime_pack(v, shape, buffers, count, &parameters, (ev_error *)&error);
+    ev_status status = runtime_pack(v, shape, buffers, count, 0, &parameters, (ev_error *)&error);
     (void)is_ok((evoke_status)status, &error);
     launch_steps(v, shape, buffers, count);
+    launch_ranks(v, shape, buffers, count);
 }
 
 static void resolve(const evoke_bundle *b, const bundle_kernel *k, const evoke_shape *shape) {

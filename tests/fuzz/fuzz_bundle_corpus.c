@@ -60,6 +60,9 @@ int main(int argc, char **argv) {
     sample_use_steps(&s);
     if (status == EV_OK)
         status = write_one(argv[1], "steps", &s.content, &err);
+    sample_use_ranks(&s);
+    if (status == EV_OK)
+        status = write_one(argv[1], "ranks", &s.content, &err);
     fill_whole(&s, variants);
     if (status == EV_OK)
         status = write_one(argv[1], "whole", &s.content, &err);

@@ -106,9 +106,11 @@ static void fill_variant(ev_arena *arena, bundle_variant *v, size_t number) {
 
 static void fill_kernel(ev_arena *arena, bundle_kernel *k, size_t number, size_t variants) {
     static const bundle_argument arguments[] = {
-        {"x", "in", "f32", "images * channels * height * width", 16, false, 0, 0},
-        {"y", "out", "f32", "images * channels * height * width", 16, false, 0, 0},
-        {"height", "scalar", "s32", "height", 0, false, 0, 0}};
+        {"x", "in", "f32", "images * channels * height * width", 16, false, 0, 0, NULL, NULL,
+         false},
+        {"y", "out", "f32", "images * channels * height * width", 16, false, 0, 0, NULL, NULL,
+         false},
+        {"height", "scalar", "s32", "height", 0, false, 0, 0, NULL, NULL, false}};
     bundle_variant *all = EV_NEW_ARRAY(arena, bundle_variant, variants + 1);
     for (size_t i = 0; all != NULL && i < variants; i++)
         fill_variant(arena, &all[i], number * variants + i);

@@ -50,6 +50,11 @@ static void expect_text(manifest_check *m, const char *what, const char *said, c
         lie(m, NULL, "%s is \"%.200s\", and should be \"%.200s\"", what, said, want);
 }
 
+/* As expect_text; NULL: not there. */
+static void expect_given(manifest_check *m, const char *what, const char *said, const char *want) {
+    expect_text(m, what, said != NULL ? said : "", want != NULL ? want : "");
+}
+
 static void expect_number(manifest_check *m, const char *what, double said, double want) {
     if (said != want)
         lie(m, NULL, "%s is %.17g, and should be %.17g", what, said, want);
@@ -58,18 +63,34 @@ static void expect_number(manifest_check *m, const char *what, double said, doub
 /* ---- the kernel, by the task ---- */
 
 static void check_argument(manifest_check *m, const bundle_argument *said, const task_argument *a) {
-    const char *expression = a->kind == TASK_SCALAR ? a->value : a->count;
+    const bundle_argument want = shipped_argument(m->t, a);
     uint32_t align = said->align != 0 ? said->align : BUNDLE_ALIGN;
     expect_text(m, "the name of an argument", said->name, a->name);
-    expect_text(m, "the kind of an argument", said->kind, task_argument_kind_name(a->kind));
+    expect_text(m, "the kind of an argument", said->kind, want.kind);
     expect_text(m, "the type of an argument", said->type, ev_type_name(a->type));
-    expect_text(m, "the expression of an argument", said->expression,
-                expression != NULL ? expression : a->name);
+    expect_text(m, "the expression of an argument", said->expression, want.expression);
+    expect_given(m, "the buffer of a table (of)", said->of, want.of);
+    expect_given(m, "before of an argument", said->before, want.before);
+    expect_number(m, "by_rank of an argument", said->by_rank, want.by_rank);
     if (a->kind != TASK_SCALAR)
         expect_number(m, "the align of an argument", align, a->align);
     expect_number(m, "whether an argument is a field", said->is_field, a->is_field);
     expect_number(m, "the offset of a field", said->offset, a->offset);
     expect_number(m, "the bytes of a struct", said->struct_bytes, a->parameter_bytes);
+}
+
+static void check_ranks(manifest_check *m) {
+    const bundle_ranks *said = m->k->ranks;
+    if ((said != NULL) != (m->t->ranks != NULL)) {
+        lie(m, NULL, "the task has %s ranks, and the kernel %s", m->t->ranks != NULL ? "its" : "no",
+            said != NULL ? "has" : "has none");
+        return;
+    }
+    if (said == NULL)
+        return;
+    expect_text(m, "ranks.count", said->count, m->t->ranks);
+    expect_number(m, "a barrier before launches", said->begins_together, m->t->begins_together);
+    expect_number(m, "a barrier after launches", said->ends_together, m->t->ends_together);
 }
 
 static void check_task(manifest_check *m) {
@@ -80,6 +101,7 @@ static void check_task(manifest_check *m) {
                   (double)m->t->argument_count);
     for (size_t i = 0; i < m->k->argument_count && i < m->t->argument_count; i++)
         check_argument(m, &m->k->arguments[i], &m->t->arguments[i]);
+    check_ranks(m);
     expect_number(m, "the number of symbols", (double)m->k->symbol_count,
                   (double)m->t->symbol_count);
     for (size_t i = 0; i < m->k->symbol_count && i < m->t->symbol_count; i++) {
@@ -351,6 +373,20 @@ static void check_resources(manifest_check *m, device *d) {
     device_unload(kernel);
 }
 
+/* Who waits for a peer is read off the PTX. */
+static void check_resident(manifest_check *m, device *d) {
+    bundle_variant want = {.ptx = m->v->ptx, .ptx_bytes = m->v->ptx_bytes, .plan = m->v->plan};
+    ev_error why = {0};
+    if (shipped_set_resident(m->arena, m->t, d, &want, &why) != EV_OK)
+        return; /* check_resources tells why */
+    for (size_t i = 0; i < want.resident_count; i++) {
+        if (!bundle_is_resident(m->v, want.resident[i]))
+            lie(m, NULL, "resident lacks %s, whose blocks may wait for a peer's", want.resident[i]);
+    }
+    expect_number(m, "the number of resident kernels", (double)m->v->resident_count,
+                  (double)want.resident_count);
+}
+
 /* gpu.sm is what the PTX was made for: the GPU's own capability, or an older one. */
 static void check_target(manifest_check *m) {
     const char *target = strstr(m->v->ptx, ".target sm_");
@@ -427,6 +463,7 @@ static ev_status check_gpu(manifest_check *m) {
         for (size_t i = 0; i < m->v->driver_name_count && i < want.driver_name_count; i++)
             expect_text(m, "gpu.driver_names", m->v->driver_names[i], want.driver_names[i]);
         check_resources(m, d);
+        check_resident(m, d);
     }
     device_close(d);
     return status;

@@ -28,9 +28,6 @@ cmd_fn cmd_list, cmd_devices, cmd_tune, cmd_check, cmd_export, cmd_run, cmd_prof
  */
 ev_status cmd_print_json(cmd_context *c, json_t *value, ev_error *err) EV_CHECKED;
 
-/* Says on stderr how many kernels are not in a bundle since they have ranks; nothing of 0. */
-void cmd_tell_left_out(size_t kernels);
-
 /* The private key of --sign; NULL without one. EV_BAD: there is no such key. */
 ev_status cmd_read_key(const cmd_context *c, sign_key **out, ev_error *err) EV_CHECKED;
 

@@ -63,14 +63,6 @@ static ev_status export_format(cmd_context *c, const exports_format *format, ev_
 
 /* ---- bundles ---- */
 
-void cmd_tell_left_out(size_t kernels) {
-    if (kernels > 0)
-        (void)fprintf(stderr,
-                      "evoke: %zu kernels have ranks and are not in the bundle, which tells of "
-                      "launches on one GPU; keep the run by --records for evoke explain\n",
-                      kernels);
-}
-
 /* Options of the other formats have no meaning for a bundle and a header. */
 static ev_status refuse_others(const cmd_context *c, ev_error *err) {
     static const cli_option others[] = {CLI_OPT_NETWORK, CLI_OPT_EXPORT_BASE, CLI_OPT_BASE_UNIT,
@@ -109,13 +101,11 @@ ev_status cmd_export(cmd_context *c, ev_error *err) {
         status = bundle_sign(out, key, err);
     sign_key_free(key);
     EV_TRY(status);
-    cmd_tell_left_out(summary.left_out);
     if (cli_flag(c->args, CLI_OPT_JSON))
         return cmd_print_json(c,
-                              json_pack("{s:s, s:I, s:I, s:I}", "bundle", out, "kernels",
+                              json_pack("{s:s, s:I, s:I}", "bundle", out, "kernels",
                                         (json_int_t)summary.kernels, "variants",
-                                        (json_int_t)summary.variants, "left_out",
-                                        (json_int_t)summary.left_out),
+                                        (json_int_t)summary.variants),
                               err);
     ev_str_printf(c->out, "%s: %zu kernels, %zu with a promoted variant\n", out, summary.kernels,
                   summary.variants);

@@ -322,22 +322,7 @@ static ev_status export_run(cmd_context *c, const tune_options *o, const tune_re
     EV_TRY(status);
     (void)fprintf(stderr, "evoke: wrote the bundle %s: %zu kernels, %zu with a promoted variant\n",
                   out, summary.kernels, summary.variants);
-    cmd_tell_left_out(summary.left_out);
     return EV_OK;
-}
-
-/* Refuses a bundle in which there would be no kernel. */
-static ev_status check_bundle(const cmd_context *c, const tune_options *o, ev_error *err) {
-    ev_status status = EV_OK;
-    bool fits = cli_text(c->args, CLI_OPT_OUT) == NULL || o->task_count == 0;
-    for (size_t i = 0; i < o->task_count && !fits; i++) {
-        task *t = NULL;
-        EV_TRY(task_open(o->tasks[i], &t, err));
-        status = export_check_task(t, err);
-        fits = status == EV_OK;
-        task_free(t);
-    }
-    return fits ? EV_OK : status;
 }
 
 /* Whether the device's times are modelled; and that there is such a device at all. Says on stderr
@@ -429,7 +414,6 @@ static ev_status run(cmd_context *c, tune_options *o, ev_error *err) {
 static ev_status run_with_records(cmd_context *c, tune_options *o, ev_error *err) {
     bool needs_records =
         cli_text(c->args, CLI_OPT_OUT) != NULL || cli_text(c->args, CLI_OPT_TUNE_REPORT) != NULL;
-    EV_TRY(check_bundle(c, o, err));
     if (o->records != NULL || !needs_records)
         return run(c, o, err);
     const char *place = getenv("TMPDIR");

@@ -27,7 +27,7 @@ typedef struct export {
     size_t kernel_count;
     bundle_file *files;
     size_t file_count, file_room;
-    size_t variants, left_out;
+    size_t variants;
     const char *records_sha256; /* of the task at hand */
 }
 export;
@@ -153,20 +153,21 @@ static ev_status set_arguments(export *x, const task *t, bundle_kernel *out) {
     bundle_argument *all = EV_NEW_ARRAY(x->arena, bundle_argument, t->argument_count + 1);
     if (all == NULL)
         return fail_memory(x);
-    for (size_t i = 0; i < t->argument_count; i++) {
-        const task_argument *a = &t->arguments[i];
-        const char *expression = a->kind == TASK_SCALAR ? a->value : a->count;
-        all[i] = (bundle_argument){a->name,
-                                   task_argument_kind_name(a->kind),
-                                   ev_type_name(a->type),
-                                   expression != NULL ? expression : a->name,
-                                   a->align,
-                                   a->is_field,
-                                   a->offset,
-                                   a->parameter_bytes};
-    }
+    for (size_t i = 0; i < t->argument_count; i++)
+        all[i] = shipped_argument(t, &t->arguments[i]);
     out->arguments = all;
     out->argument_count = t->argument_count;
+    return EV_OK;
+}
+
+static ev_status set_ranks(export *x, const task *t, bundle_kernel *out) {
+    if (t->ranks == NULL)
+        return EV_OK;
+    bundle_ranks *ranks = EV_NEW(x->arena, bundle_ranks);
+    if (ranks == NULL)
+        return fail_memory(x);
+    *ranks = (bundle_ranks){t->ranks, t->begins_together, t->ends_together};
+    out->ranks = ranks;
     return EV_OK;
 }
 
@@ -376,6 +377,7 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
     out->tolerance = t->tolerance.relative_l2;
     EV_TRY(shipped_set_gpu(x->arena, d, out, x->err));
     EV_TRY(set_cubin(x, out));
+    EV_TRY(shipped_set_resident(x->arena, t, d, out, x->err));
     return set_resources(x, d, out);
 }
 
@@ -646,6 +648,7 @@ static ev_status make_kernel(export *x, const task *t, const records_winner *w,
                            .task_sha256 = t->sha256.hex};
     EV_TRY(set_arguments(x, t, out));
     EV_TRY(set_symbols(x, t, out));
+    EV_TRY(set_ranks(x, t, out));
     EV_TRY(add_task_files(x, t));
     device *d = NULL;
     EV_TRY(device_open(w->device, &d, x->err));
@@ -653,13 +656,6 @@ static ev_status make_kernel(export *x, const task *t, const records_winner *w,
                                                : make_variants(x, t, w, NULL, d, out);
     device_close(d);
     return status;
-}
-
-ev_status export_check_task(const task *t, ev_error *err) {
-    return task_refuse_ranks(t, "a bundle tells of launches on one GPU.",
-                             "Leave the bundle out, and keep the run by --records: evoke explain "
-                             "shows its IR and PTX",
-                             err);
 }
 
 static ev_status add_winner(export *x, const records_winner *w) {
@@ -670,11 +666,6 @@ static ev_status add_winner(export *x, const records_winner *w) {
                            w->kernel);
     }
     EV_TRY(task_open(w->task_path, &t, x->err));
-    if (t->ranks != NULL) {
-        task_free(t);
-        x->left_out++;
-        return EV_OK;
-    }
     x->tasks[x->kernel_count++] = t; /* from here on freed with the rest */
     if (strcmp(t->sha256.hex, w->task_sha256) != 0)
         return ev_fail(x->err, EV_BAD, "%s has changed since its run; tune it again", t->path);
@@ -746,10 +737,6 @@ static ev_status write_winners(export *x, records *r, const records_winner *winn
         x->records_sha256 = hashes[i];
         EV_TRY(add_winner(x, &winners[i]));
     }
-    if (x->kernel_count == 0)
-        return ev_fail(x->err, EV_BAD,
-                       "all tasks of the records have ranks, and a bundle tells of launches on one "
-                       "GPU; evoke explain shows their IR and PTX");
     bundle_content content = {EVOKE_VERSION, x->kernels, x->kernel_count, x->files, x->file_count};
     return bundle_write(bundle_path, &content, x->err);
 }
@@ -763,7 +750,7 @@ static ev_status export_winners(records *r, const records_winner *winners, size_
     for (size_t i = 0; i < x.kernel_count; i++)
         task_free(x.tasks[i]);
     ev_arena_free(x.arena);
-    *out = (export_summary){x.kernel_count, x.variants, x.left_out};
+    *out = (export_summary){x.kernel_count, x.variants};
     return status;
 }
 

@@ -4,23 +4,17 @@
 
 #include "base/status.h"
 
-#include "kernels/task.h"
-
 #include <stddef.h>
 
 typedef struct export_summary {
     size_t kernels;  /* kernels in the bundle, each with its baseline */
     size_t variants; /* promoted winners in the bundle */
-    size_t left_out; /* kernels with ranks, which a bundle cannot have yet */
 } export_summary;
 
-/* Writes every kernel of the records without ranks: the baseline, and the winner where it was
- * promoted. EV_BAD: the records hold no finished task, or none without ranks, a task has changed
- * since, a source lies outside its task's folder, or the bundle cannot be written there. */
+/* Writes every kernel of the records: the baseline, and the winner where it was promoted. EV_BAD:
+ * the records hold no finished task, a task has changed since, a source lies outside its task's
+ * folder, or the bundle cannot be written there. */
 ev_status export_bundle(const char *records_path, const char *bundle_path, export_summary *out,
                         ev_error *err) EV_CHECKED;
-
-/* EV_BAD if the task has ranks: a bundle tells of launches on one GPU. */
-ev_status export_check_task(const task *t, ev_error *err) EV_CHECKED;
 
 #endif

@@ -130,6 +130,66 @@ ev_status shipped_make(const task *t, const bundle_variant *v, shipped *out, ev_
     return status;
 }
 
+/* ---- what a bundle says of a task ---- */
+
+/* Every element of an argument before a launch; NULL: data, or another constant in some case. */
+static const char *before_of(const task *t, const task_argument *a) {
+    if (!a->begins_constant)
+        return NULL;
+    for (size_t i = 0; i < t->case_count; i++) {
+        for (size_t d = 0; d < t->cases[i].data_count; d++) {
+            if (&t->arguments[t->cases[i].data[d].argument] == a)
+                return NULL;
+        }
+    }
+    if (strcmp(a->generator->name, "constant") == 0)
+        return a->parameters[0];
+    return strcmp(a->generator->name, "ones") == 0 ? "1" : "0";
+}
+
+bundle_argument shipped_argument(const task *t, const task_argument *a) {
+    const char *expression = a->kind == TASK_SCALAR ? a->value : a->count;
+    const char *kind = task_argument_kind_name(a->kind);
+    kind = a->is_rank ? "rank" : kind;
+    return (bundle_argument){.name = a->name,
+                             .kind = a->peers_of != NULL ? "peers" : kind,
+                             .type = ev_type_name(a->type),
+                             .expression = expression != NULL ? expression : a->name,
+                             .align = a->align,
+                             .is_field = a->is_field,
+                             .offset = a->offset,
+                             .struct_bytes = a->parameter_bytes,
+                             .of = a->peers_of,
+                             .before = before_of(t, a),
+                             .by_rank = a->by_rank};
+}
+
+static ev_status list_waiting(ev_arena *arena, device_kernel *kernel, bundle_variant *out,
+                              ev_error *err) {
+    const launch_plan *plan = out->plan;
+    const char **all = EV_NEW_ARRAY(arena, const char *, plan->launch_count);
+    if (all == NULL)
+        return ev_fail_memory(err, plan->launch_count * sizeof *all);
+    out->resident = all;
+    for (size_t i = 0; i < plan->launch_count; i++) {
+        const char *entry = plan->launches[i].entry;
+        if (device_kernel_waits(device_kernel_of(kernel, i)) && !bundle_is_resident(out, entry))
+            all[out->resident_count++] = entry;
+    }
+    return EV_OK;
+}
+
+ev_status shipped_set_resident(ev_arena *arena, const task *t, device *d, bundle_variant *out,
+                               ev_error *err) {
+    device_kernel *kernel = NULL;
+    if (t->ranks == NULL)
+        return EV_OK;
+    EV_TRY(device_load_plan(d, out->ptx, out->ptx_bytes, out->plan, &kernel, err));
+    ev_status status = list_waiting(arena, kernel, out, err);
+    device_unload(kernel);
+    return status;
+}
+
 /* ---- unmodified starts ---- */
 
 ev_status origin_build(const task *t, int sm, candidate *of, origin *out, ev_error *err) {

@@ -51,6 +51,13 @@ typedef struct origin {
 ev_status origin_build(const task *t, int sm, candidate *of, origin *out, ev_error *err) EV_CHECKED;
 void origin_free(origin *o);
 
+/* An argument of a task as a bundle says it; borrows from the task. */
+bundle_argument shipped_argument(const task *t, const task_argument *a);
+/* Sets the kernels of the variant's PTX whose blocks may wait for a peer's, of a task with ranks;
+ * others have none. EV_BAD: the device cannot load the PTX. */
+ev_status shipped_set_resident(ev_arena *arena, const task *t, device *d, bundle_variant *out,
+                               ev_error *err) EV_CHECKED;
+
 /* Sets the launch plan of a start, borrowed from the task, and its macros with a genome's values;
  * NULL: with their defaults. */
 ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_genome *genome,

@@ -37,9 +37,9 @@ extern "C" {
 /* Of this interface. A library of the same major version has every function and every field of its
  * predecessors; structures only grow behind their `size`, where they have one. */
 #define EVOKE_BUNDLE_MAJOR 0
-#define EVOKE_BUNDLE_MINOR 5
+#define EVOKE_BUNDLE_MINOR 6
 
-/* "0.5": the version of the library that is linked. */
+/* "0.6": the version of the library that is linked. */
 EVOKE_API const char *evoke_bundle_version(void);
 
 typedef enum evoke_status {
@@ -97,6 +97,8 @@ typedef enum evoke_argument_kind {
     EVOKE_OUT,    /* a buffer that it writes */
     EVOKE_INOUT,  /* a buffer that it reads and writes */
     EVOKE_SCALAR, /* a number; the library computes it from the shape */
+    EVOKE_RANK,   /* the number of the rank; the library knows it (evoke_bundle_ranks) */
+    EVOKE_PEERS,  /* a buffer: a table of the addresses of another buffer at each rank */
 } evoke_argument_kind;
 
 typedef struct evoke_argument {
@@ -162,9 +164,9 @@ typedef struct evoke_buffer {
 } evoke_buffer;
 
 /* The buffers that a kernel takes at a shape, in the kernel's order: those of its arguments that
- * are no scalars. Writes their number to *count, each one's address 0 and bytes at that shape to
- * `buffers`, for the caller to allocate, and, unless `arguments` is NULL, what each is to
- * `arguments`. Both have `room` places. EVOKE_BAD, and nothing is written: as of
+ * are no scalars and no ranks. Writes their number to *count, each one's address 0 and bytes at
+ * that shape to `buffers`, for the caller to allocate, and, unless `arguments` is NULL, what each
+ * is to `arguments`. Both have `room` places. EVOKE_BAD, and nothing is written: as of
  * evoke_bundle_elements; the kernel has more than `room` buffers. */
 EVOKE_API evoke_status evoke_bundle_buffers(const evoke_bundle *bundle, const char *kernel,
                                             const evoke_shape *shape, size_t room,
@@ -281,7 +283,8 @@ EVOKE_API evoke_status evoke_variant_scratch(const evoke_variant *variant, const
  * buffers that is not the kernel's; a buffer that is too small or not aligned; a PTX whose hash
  * differs, that is newer than the driver (with the least driver for it), or that the driver refuses
  * (with its log); a block that the kernel cannot have; a variable of the kernel that was not filled
- * in this context (evoke_variant_fill), by its name; a variant that needs scratch memory.
+ * in this context (evoke_variant_fill), by its name; a variant that needs scratch memory; a kernel
+ * with ranks (evoke_variant_launch_ranks).
  * EVOKE_INFRA: no driver, no current context, or an error of the driver, which may come from
  * earlier work. */
 EVOKE_API evoke_status evoke_variant_launch(const evoke_variant *variant, const evoke_shape *shape,
@@ -316,6 +319,85 @@ EVOKE_API evoke_status evoke_variant_symbol(const evoke_variant *variant, const 
  * running in it. */
 EVOKE_API evoke_status evoke_bundle_forget(evoke_bundle *bundle, evoke_error *error);
 
+/* ---- ranks ------------------------------------------------------------------------------------
+ *
+ * The launches of some kernels, collectives, run on several GPUs at once: a rank each, with buffers
+ * of its own and the same sizes. The ranks reach each other's buffers by address, and tell each
+ * other by flags of scope .sys what they may read. So all of them have to be launched, none may
+ * stand behind another in a stream, and all blocks of each have to be on its GPU at once.
+ *
+ * One process with all GPUs: allocate the buffers of each rank in its context,
+ * evoke_variant_prepare_ranks once, evoke_variant_launch_ranks for each launch. A process a rank:
+ * open the peers' memory (cuIpcOpenMemHandle, say), fill the tables (EVOKE_PEERS) with the
+ * addresses in the own process, and call evoke_variant_launch_rank. */
+
+#define EVOKE_RANKS_MOST 8
+
+typedef struct evoke_ranks {
+    uint32_t count; /* 1: the kernel has no ranks, and its launches run on one GPU */
+    /* Every caller has a barrier of all ranks before each launch, and behind each; most kernels
+     * have flags instead, and need none. */
+    int needs_barrier_before, needs_barrier_after;
+} evoke_ranks;
+
+/* The ranks of a kernel at a shape. EVOKE_BAD: no such kernel; a number that the shape lacks; fewer
+ * than 2 or more than EVOKE_RANKS_MOST. */
+EVOKE_API evoke_status evoke_bundle_ranks(const evoke_bundle *bundle, const char *kernel,
+                                          const evoke_shape *shape, evoke_ranks *out,
+                                          evoke_error *error);
+
+/* What the ranks share of an argument. */
+typedef struct evoke_shared {
+    const char *of; /* EVOKE_PEERS: the argument whose addresses the table has; else NULL */
+    /* EVOKE_INOUT: what every element must be before each launch, an expression in the names of the
+     * shape, such as "epoch - 1" of flags in launch number `epoch`; NULL: your data. */
+    const char *before;
+    int by_rank; /* the contents differ by rank; 0: a launch leaves the same bits on all of them */
+} evoke_shared;
+
+/* EVOKE_BAD: as of evoke_bundle_argument. */
+EVOKE_API evoke_status evoke_bundle_shared(const evoke_bundle *bundle, const char *kernel,
+                                           size_t index, evoke_shared *out, evoke_error *error);
+
+/* A rank of a launch. */
+typedef struct evoke_rank {
+    void *context;               /* the CUcontext of its GPU */
+    void *stream;                /* a CUstream of that context */
+    const evoke_buffer *buffers; /* as evoke_bundle_buffers lists them; tables, too */
+    evoke_buffer scratch;        /* of evoke_variant_scratch bytes; {0, 0}: none */
+} evoke_rank;
+
+/* Makes everything ready for launches on these buffers: enables peer access between the contexts,
+ * loads the variant in each, fills the tables of addresses, those in the scratch memory, too, and
+ * gives the buffers that have a `before` their value at the shape. `buffer_count`: of each rank.
+ * Call before the first launch, and again for another variant, other buffers, or scratch memory
+ * that was used elsewhere, each time with the shape of the next launch and no launch under way.
+ * EVOKE_BAD: as of evoke_variant_launch_ranks, but for streams and room; two GPUs without peer
+ * access. EVOKE_INFRA: an error of the driver. */
+EVOKE_API evoke_status evoke_variant_prepare_ranks(const evoke_variant *variant,
+                                                   const evoke_shape *shape,
+                                                   const evoke_rank *ranks, size_t count,
+                                                   size_t buffer_count, evoke_error *error);
+/* Launches a variant on all ranks, ranks[0] being number 0, and does not wait for their ends. The
+ * buffers with a `before` must have it at this shape; the launch before, on the same buffers,
+ * leaves it where the shape's number of the launch has grown by one. EVOKE_BAD, and nothing is
+ * launched: as of evoke_variant_launch_scratch, with the rank; a kernel without ranks; a number of
+ * ranks that is not the shape's; two ranks on one GPU in two contexts, in one stream, or in the
+ * default stream; blocks that are not on their GPU all at once, with those of the ranks that share
+ * it. EVOKE_INFRA: as of evoke_variant_launch; the ranks before the one that the message names may
+ * wait for it for ever, and their contexts have to be destroyed. */
+EVOKE_API evoke_status evoke_variant_launch_ranks(const evoke_variant *variant,
+                                                  const evoke_shape *shape, const evoke_rank *ranks,
+                                                  size_t count, size_t buffer_count,
+                                                  evoke_error *error);
+/* Launches rank `number` alone, for a process that has one rank; the others are launched elsewhere.
+ * The tables and flags are the caller's to fill. EVOKE_BAD: as above, of this rank. A variant with
+ * tables in its scratch memory cannot be launched so. */
+EVOKE_API evoke_status evoke_variant_launch_rank(const evoke_variant *variant,
+                                                 const evoke_shape *shape, uint32_t number,
+                                                 const evoke_rank *rank, size_t buffer_count,
+                                                 evoke_error *error);
+
 /* ---- trying -----------------------------------------------------------------------------------
  *
  * A test at start-up, of a program that has no data of its own: launch the variant and the baseline
@@ -329,9 +411,10 @@ typedef void (*evoke_contents)(void *context, const evoke_argument *argument, vo
 /* As evoke_bundle_buffers, with memory of cuMemAlloc in the current context, filled; every buffer
  * has contents, the outputs too. `contents` is called once a buffer with `context`; NULL: numbers
  * between -0.5 and 0.5, each third of them 0, and in buffers of integers 0, 1, 2, ... up to the
- * type's largest; the same at each call. Give contents to a kernel whose integers must be below
- * some bound. Free by evoke_buffers_free. EVOKE_BAD: as of evoke_bundle_buffers. EVOKE_INFRA: no
- * driver, no current context, or not enough memory. On a failure nothing stays allocated. */
+ * type's largest; what a buffer must have before a launch, where the bundle says so, and zeros in
+ * tables of addresses; the same at each call. Give contents to a kernel whose integers must be
+ * below some bound. Free by evoke_buffers_free. EVOKE_BAD: as of evoke_bundle_buffers. EVOKE_INFRA:
+ * no driver, no current context, or not enough memory. On a failure nothing stays allocated. */
 EVOKE_API evoke_status evoke_variant_allocate(const evoke_variant *variant,
                                               const evoke_shape *shape, evoke_contents contents,
                                               void *context, size_t room, evoke_buffer *buffers,

@@ -15,41 +15,8 @@
 #include "tests/asserts.h"
 #include "tests/tuner/cli/collective_rig.h"
 
-/* As kernels/collectives/ar_oneshot, with chunks of 64 elements. */
-static const char source[] =
-    "#include \"evoke_cuda.h\"\n"
-    "extern \"C\" __global__ void sum_up(const float *__restrict__ input,\n"
-    "    float *__restrict__ output, float *stage, float *const *__restrict__ stages,\n"
-    "    unsigned *flags, unsigned *const *__restrict__ all_flags, int n, int ranks, int rank,\n"
-    "    unsigned epoch) {\n"
-    "    int i = blockIdx.x * 64 + threadIdx.x, peer = threadIdx.x;\n"
-    "    size_t half = (size_t)(epoch & 1) * ((n + 3) / 4 * 4);\n"
-    "    if (i < n)\n"
-    "        stage[half + i] = input[i];\n"
-    "    __syncthreads();\n"
-    "    if (peer < ranks) {\n"
-    "        __threadfence_system();\n"
-    "        *(volatile unsigned *)&all_flags[peer][blockIdx.x * ranks + rank] = epoch;\n"
-    "        while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - epoch) < 0)\n"
-    "            ;\n"
-    "        __threadfence_system();\n"
-    "    }\n"
-    "    __syncthreads();\n"
-    "    if (i < n) {\n"
-    "        float sum = 0.0f;\n"
-    "        for (int r = 0; r < ranks; r++)\n"
-    "            sum += stages[r][half + i];\n"
-    "        output[i] = sum;\n"
-    "    }\n"
-    "}\n";
-
-static const char task_text[] = SUM_UP_BEGIN
-    "  {\"name\": \"stages\", \"kind\": \"peers\", \"of\": \"stage\"},\n" SUM_UP_ARGUMENTS
-    " \"starts\": [\n"
-    "  {\"name\": \"plain\", \"source\": \"sum.cu\", \"grid\": \"ceil_div(n, 64)\", \"block\": "
-    "64},\n"
-    "  {\"name\": \"other\", \"source\": \"other.cu\", \"grid\": \"ceil_div(n, 64)\", "
-    "\"block\": 64}],\n" SUM_UP_CASES;
+static const char source[] = SUM_UP_SOURCE;
+static const char task_text[] = SUM_UP_TASK;
 
 static int setup(void **state) {
     int failed = cli_setup(state);
@@ -261,9 +228,6 @@ static void test_tuned_twice(void **state) {
 static void test_refused(void **state) {
     (void)state;
     const char *task = cli_path("sum.json");
-    cli_expect_error(CLI_RUN("tune", task, "--evaluations", "9", "--out", cli_path("b")), 2,
-                     "task sum_up has ranks: one launch of its kernel runs on several GPUs, and a "
-                     "bundle tells of launches on one GPU. Leave the bundle out");
     cli_expect_error(CLI_RUN("corpus", task, "c", "--out", cli_path("c")), 2,
                      "no file has the addresses of a peer's buffers. Run it with evoke check");
     cli_expect_error(CLI_RUN("check", task, "--device", "cuda:0"), 2,

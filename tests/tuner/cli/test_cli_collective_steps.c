@@ -15,51 +15,8 @@
 #include "tests/asserts.h"
 #include "tests/tuner/cli/collective_rig.h"
 
-/* An all-reduce: `put` leaves the rank's numbers in a scratch buffer and tells the peers, `get`
- * waits for theirs and adds them up. The stage is what the oracle of ar_oneshot wants. */
-static const char source[] =
-    "#include \"evoke_cuda.h\"\n"
-    "extern \"C\" __global__ void put(const float *__restrict__ input, float *stage, float *mine,\n"
-    "    unsigned *const *__restrict__ all_flags, int n, int ranks, int rank, unsigned epoch) {\n"
-    "    int i = blockIdx.x * 64 + threadIdx.x, peer = threadIdx.x;\n"
-    "    size_t half = (size_t)(epoch & 1) * ((n + 3) / 4 * 4);\n"
-    "    if (i < n)\n"
-    "        stage[half + i] = mine[i] = input[i];\n"
-    "    __syncthreads();\n"
-    "    if (peer < ranks) {\n"
-    "        __threadfence_system();\n"
-    "        *(volatile unsigned *)&all_flags[peer][blockIdx.x * ranks + rank] = epoch;\n"
-    "    }\n"
-    "}\n"
-    "extern \"C\" __global__ void get(float *output, const float *mine,\n"
-    "    float *const *__restrict__ all, unsigned *flags, int n, int ranks, unsigned epoch) {\n"
-    "    int i = blockIdx.x * 64 + threadIdx.x, peer = threadIdx.x;\n"
-    "    if (peer < ranks) {\n"
-    "        while ((int)(*(volatile unsigned *)&flags[blockIdx.x * ranks + peer] - epoch) < 0)\n"
-    "            ;\n"
-    "        __threadfence_system();\n"
-    "    }\n"
-    "    __syncthreads();\n"
-    "    if (i < n) {\n"
-    "        float sum = 0.0f;\n"
-    "        for (int r = 0; r < ranks; r++)\n"
-    "            sum += all[r][i];\n"
-    "        output[i] = sum + 0.0f * mine[i];\n"
-    "    }\n"
-    "}\n";
-
-static const char task_text[] = SUM_UP_BEGIN SUM_UP_ARGUMENTS
-    " \"starts\": [\n"
-    "  {\"name\": \"plain\", \"source\": \"sum.cu\",\n"
-    "   \"scratch\": [{\"name\": \"mine\", \"type\": \"f32\", \"count\": \"n\"},\n"
-    "    {\"name\": \"all\", \"kind\": \"peers\", \"of\": \"mine\"}],\n"
-    "   \"steps\": [{\"entry\": \"put\", \"grid\": \"ceil_div(n, 64)\", \"block\": 64,\n"
-    "     \"arguments\": [\"input\", \"stage\", \"mine\", \"all_flags\", \"n\", \"ranks\", "
-    "\"rank\",\n"
-    "      \"epoch\"]},\n"
-    "    {\"entry\": \"get\", \"grid\": \"ceil_div(n, 64)\", \"block\": 64,\n"
-    "     \"arguments\": [\"output\", \"mine\", \"all\", \"flags\", \"n\", \"ranks\", "
-    "\"epoch\"]}]}],\n" SUM_UP_CASES;
+static const char source[] = SUM_UP_STEPS_SOURCE;
+static const char task_text[] = SUM_UP_STEPS_TASK;
 
 static int setup(void **state) {
     int failed = cli_setup(state);
