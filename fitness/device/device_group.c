@@ -1,9 +1,11 @@
-/* The group: several ranks of a device as one. A buffer is spread over the ranks in equal parts,
- * one rank's part behind the other's; a launch runs on all of them side by side, each rank with its
- * own parameters. The gates therefore compare outputs as one long buffer.
+/* The group: several ranks of a device as one, virtual machines or GPUs. A buffer is spread over
+ * the ranks in equal parts, one rank's part behind the other's; a launch runs on all of them side
+ * by side, each rank with its own parameters. The gates therefore compare outputs as one long
+ * buffer.
  *
- * The time of a launch is that of its slowest rank, with the links between the ranks. Executions
- * are added up over the ranks; stalls and sites are of rank 0. */
+ * On the virtual machine, the time of a launch is that of its slowest rank, with the links between
+ * the ranks. Executions are added up over the ranks; stalls and sites are of rank 0. On GPUs, a
+ * time goes from the first rank's begin to the last one's end (cuda_ranks_time.c). */
 #include "fitness/device/device_group.h"
 
 #include "fitness/device/device_impl.h"
@@ -180,11 +182,13 @@ static ev_status group_load(device *d, device_kernel *kernel, ev_error *err) {
     device *first = first_of(d);
     if (first->words == NULL)
         EV_TRY(vm_words_new(&first->words, err));
+    kernel->owner = first;
     return first->ops->load(first, kernel, err);
 }
 
+/* A kernel is its rank's. */
 static void group_unload(device_kernel *kernel) {
-    first_of(kernel->owner)->ops->unload(kernel);
+    kernel->owner->ops->unload(kernel);
 }
 
 static ev_status group_fill(device *d, device_kernel *kernel, const char *name,
@@ -274,6 +278,30 @@ static ev_status group_time(device *d, const device_kernel *kernel, const device
     return status;
 }
 
+/* ---- GPUs ---- */
+
+static ev_status group_time_sequence(device *d, const device_sequence *what, device_rival *rival,
+                                     device_outcome *out, device_timing *timing, ev_error *err) {
+    const device_group *g = group_of(d);
+    return g->members[0]->ops->time_ranks_sequence(g->members, what, rival, out, timing, err);
+}
+
+static ev_status group_time_alone(device *d, const device_kernel *kernel,
+                                  const device_launch *launch, device_outcome *out,
+                                  device_timing *timing, ev_error *err) {
+    const device_sequence one = {.kernels = &kernel, .launches = launch, .count = 1};
+    return group_time_sequence(d, &one, NULL, out, timing, err);
+}
+
+/* All ranks are made anew, or given up, together. */
+static uint64_t group_rebuilds(const device *d) {
+    return device_rebuilds(first_of(d));
+}
+
+static bool group_is_spent(const device *d) {
+    return device_is_spent(first_of(d));
+}
+
 static const uint64_t *group_stored(const device *d, size_t *count) {
     (void)d;
     *count = 0;
@@ -288,40 +316,30 @@ static const gpu *group_description(const device *d) {
     return device_description(first_of(d));
 }
 
+/* Those of the virtual machine and of GPUs. */
+#define COMMON_OPS                                                                                 \
+    .close = group_close, .alloc = group_alloc, .alloc_odd = group_alloc_odd,                      \
+    .clear = group_clear, .address = group_address, .write = group_write, .read = group_read,      \
+    .host = group_host, .reset = group_reset, .written = group_written, .load = group_load,        \
+    .unload = group_unload, .fill = group_fill, .check = group_check, .run = group_run_all,        \
+    .stored = group_stored, .number = group_number
+
 static const device_ops GROUP_OPS = {
-    .close = group_close,
-    .alloc = group_alloc,
-    .alloc_odd = group_alloc_odd,
-    .clear = group_clear,
-    .address = group_address,
-    .write = group_write,
-    .read = group_read,
-    .host = group_host,
-    .reset = group_reset,
-    .written = group_written,
-    .load = group_load,
-    .unload = group_unload,
-    .fill = group_fill,
-    .check = group_check,
-    .run = group_run_all,
+    COMMON_OPS,
     .time = group_time,
-    .stored = group_stored,
-    .number = group_number,
     .description = group_description,
 };
 
-ev_status device_admits_group(const char *id, ev_error *err) {
-    if (!device_may_be_spent(id))
-        return EV_OK;
-    return ev_fail(err, EV_BAD,
-                   "%s: times of several ranks are modelled, not yet measured; give --device "
-                   "vm:MODEL",
-                   id);
-}
+static const device_ops GPU_GROUP_OPS = {
+    COMMON_OPS,
+    .time = group_time_alone,
+    .time_sequence = group_time_sequence,
+    .rebuilds = group_rebuilds,
+    .is_spent = group_is_spent,
+};
 
 ev_status device_open_group(const char *id, uint32_t most, device **out, ev_error *err) {
     assert(most > 0 && most <= DEVICE_GROUP_MOST);
-    EV_TRY(device_admits_group(id, err));
     device_group *g = calloc(1, sizeof *g);
     if (g == NULL)
         return ev_fail_memory(err, sizeof *g);
@@ -331,24 +349,28 @@ ev_status device_open_group(const char *id, uint32_t most, device **out, ev_erro
         return status;
     }
     g->count = g->spread = most;
-    g->base.ops = &GROUP_OPS;
+    g->base.ops = g->members[0]->ops->time_ranks_sequence != NULL ? &GPU_GROUP_OPS : &GROUP_OPS;
     g->base.properties = g->members[0]->properties;
     g->base.properties.all_blocks = true;
     *out = &g->base;
     return EV_OK;
 }
 
+static bool is_group(const device *d) {
+    return d->ops == &GROUP_OPS || d->ops == &GPU_GROUP_OPS;
+}
+
 uint32_t device_group_count(const device *d) {
-    return d->ops == &GROUP_OPS ? group_of_const(d)->count : 0;
+    return is_group(d) ? group_of_const(d)->count : 0;
 }
 
 void device_group_spread(device *d, uint32_t ranks) {
     device_group *g = group_of(d);
-    assert(d->ops == &GROUP_OPS && ranks > 0 && ranks <= g->count);
+    assert(is_group(d) && ranks > 0 && ranks <= g->count);
     g->spread = ranks;
 }
 
 uint64_t device_group_address(const device *d, device_buffer buffer, uint32_t rank) {
-    assert(d->ops == &GROUP_OPS && rank < buffer_at(d, buffer)->ranks);
+    assert(is_group(d) && rank < buffer_at(d, buffer)->ranks);
     return device_address(group_of_const(d)->members[rank], buffer_at(d, buffer)->of[rank]);
 }

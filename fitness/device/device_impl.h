@@ -47,6 +47,11 @@ typedef struct device_ops {
     ev_status (*time_ranks)(device *const *devices, const device_kernel *const *kernels,
                             const device_launch *launches, uint32_t count, model_reach reach,
                             device_outcome *out, device_timing *timings, ev_error *err);
+    /* As time_sequence, of launches that have rank_params and as many ranks each, which run on the
+     * first of the devices side by side. NULL: times of ranks are not measured. */
+    ev_status (*time_ranks_sequence)(device *const *devices, const device_sequence *what,
+                                     device_rival *rival, device_outcome *out,
+                                     device_timing *timing, ev_error *err);
     const uint64_t *(*stored)(const device *d, size_t *count);
     bool (*number)(const device *d, gpu_key key, double *out); /* NULL: none */
     const gpu *(*description)(const device *d);                /* NULL: none */

@@ -115,10 +115,6 @@ typedef struct candidate {
     uint32_t aligned_to;
 } candidate;
 
-/* EV_BAD, with the cure: the task has ranks, which run on the virtual machine alone, and the device
- * is a GPU. */
-ev_status fitness_admits(const task *t, const char *id, ev_error *err) EV_CHECKED;
-
 /* Opens the device that the task runs on: device_open, or a group of as many ranks as its cases
  * have at most (device_group.h). EV_BAD: as of these. */
 ev_status fitness_open_device(const task *t, const char *id, device **out,

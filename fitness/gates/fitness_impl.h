@@ -140,6 +140,7 @@ typedef struct fit_case {
     const task_case *at;
     fit_inputs inputs;
     uint32_t ranks;          /* that a launch runs on; 1: the task has none */
+    uint64_t rebuilds;       /* of the device when the tables of addresses were filled */
     bool is_drawn;           /* a drawn case (drawn.c), not one of the task's */
     bool is_shared_work;     /* several blocks add to one element, so no sample of blocks will do */
     fit_argument *arguments; /* in the order of the task's arguments, symbols and members */

@@ -348,26 +348,38 @@ static ev_status check_begins(fitness *f, const fit_trial *trial, fit_case *c, f
     return status;
 }
 
-/* Checks a small case of a task with ranks under other schedules, whose results must have the same
- * bits: flags between ranks may be right in the natural order of the ranks alone. */
-static ev_status check_orders(fitness *f, const fit_trial *trial, fit_case *c, fitness_verdict *out,
-                              ev_error *err) {
-    if (!out->ok || c->at->use == TASK_TIME || f->t->ranks == NULL)
+static ev_status try_orders(fitness *on, const fit_trial *trial, const task_case *at, score *s,
+                            fit_result *r, fitness_verdict *out, ev_error *err) {
+    fit_case *c = NULL;
+    s->stopped = GATE_NONE;
+    EV_TRY(fit_case_get(on, at, fit_usual_inputs(on), &c, err));
+    EV_TRY(compare_schedules(on, c, trial, s, r, err));
+    if (s->stopped == GATE_NONE)
         return EV_OK;
+    r->ok = false;
+    (void)snprintf(r->reason, sizeof r->reason, "%s", s->reason);
+    fit_fill_verdict(r, c, on, out);
+    return EV_OK;
+}
+
+/* Checks a small case of a task with ranks under other schedules, which a virtual machine has, and
+ * whose results must have the same bits: flags between ranks may be right in the natural order of
+ * the ranks alone. */
+static ev_status check_orders(fitness *f, const fit_trial *trial, const task_case *at,
+                              fitness_verdict *out, ev_error *err) {
+    fitness *on = f->twin != NULL ? f->twin : f;
+    const candidate *who = trial->who;
+    fit_trial there = {.who = who};
+    if (!out->ok || at->use == TASK_TIME || f->t->ranks == NULL)
+        return EV_OK;
+    EV_TRY(device_load_plan(on->d, who->ptx, who->ptx_bytes, who->plan, &there.kernel, err));
     score *s = calloc(1, sizeof *s);
     fit_result *r = calloc(1, sizeof *r);
-    ev_status status = s != NULL && r != NULL ? EV_OK : ev_fail_memory(err, sizeof *r);
-    if (status == EV_OK) {
-        s->stopped = GATE_NONE;
-        status = compare_schedules(f, c, trial, s, r, err);
-    }
-    if (status == EV_OK && s->stopped != GATE_NONE) {
-        r->ok = false;
-        (void)snprintf(r->reason, sizeof r->reason, "%s", s->reason);
-        fit_fill_verdict(r, c, f, out);
-    }
+    ev_status status = s != NULL && r != NULL ? try_orders(on, &there, at, s, r, out, err)
+                                              : ev_fail_memory(err, sizeof *r);
     free(s);
     free(r);
+    device_unload(there.kernel);
     return status;
 }
 
@@ -409,7 +421,7 @@ static ev_status check_loaded(fitness *f, const fit_trial *trial, const task_cas
     if (status == EV_OK)
         status = check_cover(f, c, trial, out, err);
     if (status == EV_OK)
-        status = check_orders(f, trial, c, out, err);
+        status = check_orders(f, trial, at, out, err);
     if (status == EV_OK)
         status = check_begins(f, trial, c, out, err);
     if (status == EV_OK)

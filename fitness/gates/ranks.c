@@ -13,12 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-ev_status fitness_admits(const task *t, const char *id, ev_error *err) {
-    if (!device_may_be_spent(id))
-        return EV_OK;
-    return t->ranks != NULL ? device_admits_group(id, err) : EV_OK;
-}
-
 ev_status fitness_open_device(const task *t, const char *id, device **out, ev_error *err) {
     return t->ranks != NULL ? device_open_group(id, task_ranks_most(t), out, err)
                             : device_open(id, out, err);
@@ -30,7 +24,6 @@ const char *fitness_not_applied(const task *t, size_t index) {
         "two launches in a row, because every launch begins with fresh buffers; the oracle checks "
         "the "
         "flags that a launch leaves",
-        "measured times, because cuda:N times one GPU: times are modelled, links included",
     };
     bool has = t->ranks != NULL && index < sizeof texts / sizeof texts[0];
     return has ? texts[index] : NULL;
@@ -90,6 +83,7 @@ ev_status fit_ranks_fill(fitness *f, fit_case *c, ev_error *err) {
         if (c->arguments[i].what->peers_of != NULL)
             EV_TRY(fill_table(f, c, &c->arguments[i], err));
     }
+    c->rebuilds = device_rebuilds(f->d);
     return EV_OK;
 }
 

@@ -280,12 +280,21 @@ ev_status fit_run_launch(fitness *f, fit_case *c, const fit_trial *trial, const 
     return status;
 }
 
+/* Whether the device runs all blocks, and times the launches of a plan together. That of ranks on
+ * the virtual machine models each by itself. */
+static bool is_timed_together(const fitness *f) {
+    const device_properties *p = device_properties_of(f->d);
+    return p->all_blocks && (f->t->ranks == NULL || p->twin[0] != '\0');
+}
+
 ev_status fit_run_case(fitness *f, fit_case *c, const fit_trial *trial,
                        const fit_run_options *options, fit_run *out, ev_error *err) {
     launch_geometry at;
     memset(out, 0, sizeof *out);
     EV_TRY(fit_case_fill(f, c, trial->kernel, err));
-    if (options->timed && device_properties_of(f->d)->all_blocks && f->t->ranks == NULL)
+    if (c->ranks > 1 && c->rebuilds != device_rebuilds(f->d)) /* addresses may be others now */
+        EV_TRY(fit_ranks_fill(f, c, err));
+    if (options->timed && is_timed_together(f))
         return fit_run_sequence(f, c, trial, options, out, err);
     if (!launch_plan_is_plain(trial->who->plan))
         return fit_run_steps(f, c, trial, options, out, err);

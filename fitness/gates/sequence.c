@@ -12,14 +12,14 @@
 typedef struct packed {
     const device_kernel **kernels;
     device_launch *launches;
-    void **params;
+    fit_params *params;
     size_t count;
 } packed;
 
 static void packed_free(packed *p) {
     for (size_t i = 0; i < p->count && p->params != NULL; i++)
-        free(p->params[i]);
-    free((void *)p->params);
+        fit_params_free(&p->params[i]);
+    free(p->params);
     free((void *)p->kernels);
     free(p->launches);
     *p = (packed){0};
@@ -43,9 +43,8 @@ static ev_status pack_launch(fit_walk *w, size_t index, packed *p, ev_error *err
     w->c->now = (fit_now){.step = step, .index = index, .scratch = w->scratch};
     p->kernels[index] = kernel;
     p->launches[index] = device_launch_of(&step->at);
-    EV_TRY(fit_case_pack(w->f, w->c, device_kernel_entry(kernel), 0, &p->params[index], err));
-    p->launches[index].params = p->params[index];
-    return EV_OK;
+    return fit_params_pack(w->f, w->c, device_kernel_entry(kernel), &p->params[index],
+                           &p->launches[index], err);
 }
 
 /* The caller frees *p, also after a failure. */

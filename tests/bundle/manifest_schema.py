@@ -17,7 +17,7 @@ KINDS = {"STRING": "string", "INTEGER": "integer", "NUMBER": "number", "BOOL": "
 # an object of each kind stands at these places of the manifest that `full` makes
 PLACES = {
     "root": [], "file": ["files", "*"], "kernel": ["kernels", 0], "argument": ["kernels", 0, "arguments", 0],
-    "symbol": ["kernels", 0, "symbols", 0], "variant": ["kernels", 0, "variants", 0],
+    "symbol": ["kernels", 0, "symbols", 0], "variant": ["kernels", 0, "variants", 0], "ranks": ["kernels", 0, "ranks"],
 }
 VARIANT = PLACES["variant"]
 PLACES.update({
@@ -28,6 +28,9 @@ PLACES.update({
     "gpu": VARIANT + ["gpu"], "resources": VARIANT + ["resources"],
     "cubin": VARIANT + ["cubins", 0], "case": VARIANT + ["cases", 0], "range": VARIANT + ["ranges", 0], "provenance": VARIANT + ["provenance"],
 })
+# keys that the object at that place cannot have
+ELSEWHERE = {("argument", "before"): ["kernels", 0, "arguments", 1], ("argument", "by_rank"): ["kernels", 0, "arguments", 1],
+             ("argument", "of"): ["kernels", 0, "arguments", 2], ("scratch", "of"): VARIANT + ["launch", "scratch", 1]}
 WRONG = {str: 5, int: "five", float: "five", bool: "yes", list: {}, dict: []}
 TIME = {"ns": 2.0, "low_ns": 1.0, "high_ns": 3.0}
 
@@ -52,6 +55,8 @@ LIES = [
     ("case", "error", -1), ("case", "baseline_ns", 0), ("case", "baseline_low_ns", 0), ("case", "baseline_high_ns", -1), ("case", "ns", 0), ("provenance", "edits", [None]),
     ("qualified", "verdict", "good"), ("qualified", "time_kind", "guessed"), ("qualified", "verdict", "pass"),
     ("trial", "verdict", "good"), ("trial", "error", -1), ("time", "ns", 0), ("time", "low_ns", -1),
+    ("ranks", "scope", "gpu"), ("ranks", "barriers", ["during"]), ("ranks", "barriers", ["before", "before"]),
+    ("variant", "resident", []), ("variant", "resident", [5]),
 ]
 # keys that are taken out together with what needs them, or alone
 GONE = [("variant", ["target"]), ("variant", ["ptx_version"]), ("variant", ["least_cuda"]), ("variant", ["least_driver"]),
@@ -96,7 +101,8 @@ def stepwise(manifest):
     step = {"entry": variant["entry"], "arguments": [{"type": "f32", "value": "1"}, "tmp"], **variant["launch"]}
     macros = step.pop("macros")
     loop = {"repeat": "2", "counter": "turn", "swap": [["tmp", "more"]], "steps": [step]}
-    scratch = [{"name": "tmp", "bytes": "64"}, {"name": "more", "bytes": "64"}]
+    scratch = [{"name": "tmp", "bytes": "64"}, {"name": "more", "bytes": "64", "of": "tmp"}]
+    manifest["kernels"][0]["ranks"] = {"count": "2", "scope": "sys"}
     variant["launch"] = {"macros": macros, "scratch": scratch, "steps": [step, loop]}
     return manifest
 
@@ -110,6 +116,11 @@ def full(manifest):
     kernel.setdefault("symbols", [{"name": "s", "type": "f32", "count": "1"}])
     kernel["arguments"].insert(0, {"name": "p.x", "kind": "in", "type": "f32", "expression": "1", "align": 32,
                                    "offset": 0, "struct_bytes": 8})
+    kernel["arguments"][1:1] = [
+        {"name": "flags", "kind": "inout", "type": "u32", "expression": "1", "before": "0", "by_rank": True},
+        {"name": "all_flags", "kind": "peers", "type": "u64", "expression": "2", "of": "flags"}]
+    kernel["ranks"] = {"count": "2", "scope": "sys", "barriers": ["before", "after"]}
+    variant["resident"] = [variant["entry"]]
     gpu = dict(variant["gpu"])
     variant.update(meaning="bold", default=True, changes=["leaves a barrier out"], disabled="it loses",
                    alignments={kernel["arguments"][0]["name"]: 64},
@@ -177,7 +188,7 @@ def run(schema_path, table, library, folder):
 
     count = 0
     for kind, name, _, required in rows:
-        place = PLACES[kind.lower()]
+        place = ELSEWHERE.get((kind.lower(), name), PLACES[kind.lower()])
         if name == "signer":
             continue # a bundle that is not signed has none
         for change in ("gone", "other"):

@@ -265,19 +265,7 @@ static ev_status warn_of(const check *c, const task *t, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status leave_out(check *c, const task *t, const char *why, ev_error *err) {
-    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "kernel", t->name, "role",
-                            "task", "start", "-", "split", "-", "case", "-", "device", device_of(c),
-                            "verdict", CHECK_LEFT_OUT, "reason", why);
-    c->left_out++;
-    (void)json_array_append_new(c->rows, row);
-    return ev_lines_add(c->lines, row, err);
-}
-
 static ev_status check_opened(check *c, const task *t, ev_error *err) {
-    ev_error why = {0};
-    if (fitness_admits(t, device_of(c), &why) != EV_OK)
-        return leave_out(c, t, why.text, err);
     EV_TRY(warn_of(c, t, err));
     return check_starts(c, t, err);
 }

@@ -27,7 +27,6 @@ typedef struct check {
     shipped_trust trust;         /* of oracles that a bundle brings */
     const bundle_trust *signers; /* bundles must be signed by one of these; NULL: any bundle */
     bool is_apart;               /* of the kernel at hand: the baseline stands for its oracle */
-    size_t left_out;             /* tasks that do not run on the device: a row each, not checked */
     char unset[sizeof((ev_error *)0)->text]; /* why the first kernel could not be judged; "": all
                                                 could */
     void (*warn)(const char *text);          /* told of weak points of a task; NULL: nobody */
@@ -42,7 +41,6 @@ typedef struct check {
 bool check_is_over(const check *c);
 
 /* Checks the unmodified starts of a task, or the genome. Returns EV_OK early once check_is_over.
- * A task with ranks on cuda:N is a row with the verdict "left_out" and the reason.
  * EV_BAD: there is no such task, device or start, or a start cannot be built. */
 ev_status check_task(check *c, const char *name_or_path, ev_error *err) EV_CHECKED;
 

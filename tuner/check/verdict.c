@@ -101,8 +101,7 @@ void check_mark(json_t *row, check_verdict kind, const char *reason) {
 }
 
 bool check_is_skipped(const json_t *row) {
-    const char *verdict = ev_json_text(row, "verdict", "");
-    return strcmp(verdict, "disabled") == 0 || strcmp(verdict, CHECK_LEFT_OUT) == 0;
+    return strcmp(ev_json_text(row, "verdict", ""), "disabled") == 0;
 }
 
 /* The kind of a row; CHECK_OK: it is no finding. */
@@ -136,8 +135,6 @@ static void add_rows(json_t *kernels, const json_t *rows, check_verdict otherwis
         const json_t *row = json_array_get(rows, i);
         json_t *kernel = kernel_in(kernels, ev_json_text(row, "kernel", ""));
         check_verdict kind = kind_of(row, otherwise);
-        if (strcmp(ev_json_text(row, "verdict", ""), CHECK_LEFT_OUT) == 0)
-            (void)json_object_set_new(kernel, "verdict", json_string(CHECK_LEFT_OUT));
         if (kind == CHECK_OK)
             continue;
         const char *name = verdicts[kind].name;

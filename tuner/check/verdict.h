@@ -37,8 +37,6 @@ check_verdict check_against_record(const check_record *record, const char *case_
                                    const fitness_verdict *now, double baseline_ns,
                                    char reason[CHECK_REASON_BYTES]);
 
-/* The verdict of a row about a task that the device does not run. */
-#define CHECK_LEFT_OUT "left_out"
 /* True: the row tells of what was not checked, by its verdict; it is no finding. */
 bool check_is_skipped(const json_t *row);
 
@@ -47,8 +45,8 @@ bool check_is_skipped(const json_t *row);
 void check_mark(json_t *row, check_verdict kind, const char *reason);
 
 /* {"kernel", "verdict", and the number of findings of each kind} of each kernel, in the order of
- * their first rows; "verdict" is a check_verdict's name, or CHECK_LEFT_OUT. A new reference, NULL:
- * out of memory. */
+ * their first rows; "verdict" is a check_verdict's name. A new reference, NULL: out of
+ * memory. */
 json_t *check_kernels(const json_t *rows, const json_t *replays, const json_t *stresses);
 
 #endif

@@ -274,10 +274,9 @@ static ev_status run_leg(void *context, ev_str *baton, bool *again, ev_error *er
     EV_TRY(check_rest(c, err));
     *again = found->again;
     json_t *all =
-        json_pack("{s:I, s:I, s:I, s:b, s:s, s:O, s:O, s:O}", "operand", (json_int_t)c->operand,
-                  "done", (json_int_t)found->step, "left_out", (json_int_t)found->left_out,
-                  "failed", found->failed, "unset", found->unset, "rows", found->rows, "replays",
-                  found->replays, "stresses", found->stresses);
+        json_pack("{s:I, s:I, s:b, s:s, s:O, s:O, s:O}", "operand", (json_int_t)c->operand, "done",
+                  (json_int_t)found->step, "failed", found->failed, "unset", found->unset, "rows",
+                  found->rows, "replays", found->replays, "stresses", found->stresses);
     char *text = ev_json_print(all, true);
     json_decref(all);
     if (text == NULL)
@@ -299,7 +298,6 @@ static ev_status take_leg(void *context, const ev_str *baton, bool again, ev_err
     json_decref(found->stresses);
     c->operand = (size_t)ev_json_integer(all, "operand", 0);
     found->done = (size_t)ev_json_integer(all, "done", 0);
-    found->left_out = (size_t)ev_json_integer(all, "left_out", 0);
     found->failed = json_is_true(json_object_get(all, "failed"));
     (void)snprintf(found->unset, sizeof found->unset, "%s", ev_json_text(all, "unset", ""));
     found->rows = json_incref(json_object_get(all, "rows"));
@@ -398,21 +396,6 @@ static ev_status tell(cmd_context *c, check *found, ev_error *err) {
     return cmd_end_stopped(err);
 }
 
-/* Names the tasks that the device does not run. EV_BAD: it runs none of them. */
-static ev_status note_left_out(const check *found, size_t operands, ev_error *err) {
-    const char *reason = "";
-    for (size_t i = 0; i < json_array_size(found->rows) && found->left_out > 0; i++) {
-        const json_t *row = json_array_get(found->rows, i);
-        if (strcmp(ev_json_text(row, "verdict", ""), CHECK_LEFT_OUT) != 0)
-            continue;
-        reason = ev_json_text(row, "reason", "");
-        if (operands > 1)
-            (void)fprintf(stderr, "note: task %s is left out: %s\n",
-                          ev_json_text(row, "kernel", ""), reason);
-    }
-    return found->left_out == operands ? ev_fail(err, EV_BAD, "%s", reason) : EV_OK;
-}
-
 static ev_status check_operands(cmd_context *c, ev_error *err) {
     key_room keys;
     EV_TRY(read_keys(c->args, &keys, err));
@@ -434,8 +417,6 @@ static ev_status check_operands(cmd_context *c, ev_error *err) {
     ev_status status = ev_lines_open(cli_text(c->args, CLI_OPT_ROWS), &found->lines, err);
     if (status == EV_OK)
         status = check_all(&all, err);
-    if (status == EV_OK)
-        status = note_left_out(found, c->args->operand_count, err);
     if (status == EV_OK)
         status = tell(c, found, err);
     ev_lines_close(found->lines);

@@ -435,36 +435,6 @@ static ev_status run_with_records(cmd_context *c, tune_options *o, ev_error *err
     return status;
 }
 
-/* Names the tasks that the device does not run, and keeps the others: `kept` has room for all.
- * EV_BAD: the device runs none of them. */
-static ev_status keep_admitted(tune_options *o, const char **kept, ev_error *err) {
-    size_t count = 0;
-    ev_error why = {0};
-    for (size_t i = 0; i < o->task_count; i++) {
-        task *t = NULL;
-        EV_TRY(task_open(o->tasks[i], &t, err));
-        if (fitness_admits(t, o->device, &why) == EV_OK)
-            kept[count++] = o->tasks[i];
-        else if (o->task_count > 1)
-            (void)fprintf(stderr, "note: task %s is left out: %s\n", t->name, why.text);
-        task_free(t);
-    }
-    o->tasks = kept;
-    o->task_count = count;
-    return count > 0 ? EV_OK : ev_fail(err, EV_BAD, "%s", why.text);
-}
-
-static ev_status run_admitted(cmd_context *c, tune_options *o, ev_error *err) {
-    const char **kept = calloc(o->task_count, sizeof *kept);
-    if (kept == NULL)
-        return ev_fail_memory(err, o->task_count * sizeof *kept);
-    ev_status status = keep_admitted(o, kept, err);
-    if (status == EV_OK)
-        status = run_with_records(c, o, err);
-    free(kept);
-    return status;
-}
-
 ev_status cmd_tune(cmd_context *c, ev_error *err) {
     sign_key *key = NULL;
     EV_TRY(check_options(c->args, err));
@@ -488,7 +458,7 @@ ev_status cmd_tune(cmd_context *c, ev_error *err) {
     if (!cli_flag(c->args, CLI_OPT_ALL) && !families) {
         o.tasks = c->args->operands;
         o.task_count = c->args->operand_count;
-        return run_admitted(c, &o, err);
+        return run_with_records(c, &o, err);
     }
     char **paths = NULL;
     size_t count = 0;
@@ -496,7 +466,7 @@ ev_status cmd_tune(cmd_context *c, ev_error *err) {
                     : task_list_shipped(&paths, &count, err));
     o.tasks = (const char *const *)paths;
     o.task_count = count;
-    ev_status status = run_admitted(c, &o, err);
+    ev_status status = run_with_records(c, &o, err);
     task_list_free(paths, count);
     return status;
 }

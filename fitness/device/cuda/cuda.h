@@ -238,7 +238,24 @@ ev_status cuda_run_ranks(device *const *devices, const device_kernel *const *ker
                          const device_launch *launches, uint32_t count, device_outcome *out,
                          ev_error *err) EV_CHECKED;
 
+/* ---- time of ranks (cuda_ranks_time.c) ---- */
+ev_status cuda_time_ranks(device *const *devices, const device_sequence *what, device_rival *rival,
+                          device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
+
 /* ---- time (cuda_time.c) ---- */
+
+#define CUDA_SAMPLES_MOST 60
+
+/* While times are taken: a copy on the device of each buffer that kernels update, and its contents
+ * put back, in the stream. */
+CUresult cuda_keep(cuda_device *c);
+CUresult cuda_put_back(const cuda_device *c);
+void cuda_drop_kept(cuda_device *c);
+/* The median of `n` samples, at least one, which it sorts, and its interval from their order: ranks
+ * n/2 -+ 0.98 sqrt(n), the binomial's 95 %. */
+double cuda_median(double *ns, uint32_t n, double *low, double *high);
+/* Whether more samples would tell little more. `spread`: the width of the interval. */
+bool cuda_is_enough(uint32_t count, double median, double spread, bool modelled);
 ev_status cuda_time(device *d, const device_kernel *kernel, const device_launch *launch,
                     device_outcome *out, device_timing *timing, ev_error *err) EV_CHECKED;
 ev_status cuda_time_sequence(device *d, const device_sequence *what, device_rival *rival,

@@ -180,6 +180,7 @@ static const device_ops CUDA_OPS = {
     .run_ranks = cuda_run_ranks,
     .time = cuda_time,
     .time_sequence = cuda_time_sequence,
+    .time_ranks_sequence = cuda_time_ranks,
     .stored = cuda_stored,
     .number = cuda_number,
     .rebuilds = cuda_rebuilds,

@@ -1,6 +1,6 @@
 /* Ranks on GPUs: each on a GPU of its own where there are several of one model that reach each
  * other's memory, else several on one GPU, in one context on a stream each. */
-#include "fitness/device/cuda/cuda.h"
+#include "fitness/device/cuda/cuda_ranks.h"
 
 #include "base/proc.h"
 
@@ -132,14 +132,7 @@ ev_status device_cuda_open_ranks(const char *ordinal, uint32_t count, device **o
 
 /* ---- a launch of ranks ---- */
 
-typedef struct rank {
-    cuda_device *c;
-    const device_kernel *kernel;
-    const device_launch *launch;
-    CUfunction function;
-    CUmodule copy; /* of a kernel that was loaded on another GPU; NULL: none */
-    CUresult result;
-} rank;
+typedef cuda_rank rank;
 
 static ev_status check_group(device *const *devices, uint32_t count, ev_error *err) {
     const cuda_group *g = cuda_of(devices[0])->group;
@@ -156,8 +149,7 @@ static ev_status check_group(device *const *devices, uint32_t count, ev_error *e
     return EV_OK;
 }
 
-/* The kernel in the rank's own context. */
-static ev_status need_function(rank *r, ev_error *err) {
+ev_status cuda_rank_need_function(rank *r, ev_error *err) {
     cuda_device *owner = cuda_of(r->kernel->owner);
     if (owner->context != r->c->context) {
         EV_TRY(cuda_enter(r->c, err));
@@ -322,7 +314,7 @@ static ev_status inspect(const rank *ranks, uint32_t count, device_outcome *out,
 
 static ev_status run_ranks(rank *ranks, uint32_t count, device_outcome *out, ev_error *err) {
     for (uint32_t i = 0; i < count; i++) {
-        ev_status status = need_function(&ranks[i], err);
+        ev_status status = cuda_rank_need_function(&ranks[i], err);
         if (status != EV_OK)
             return ev_wrap(err, status, "rank %u", i);
     }
@@ -333,7 +325,7 @@ static ev_status run_ranks(rank *ranks, uint32_t count, device_outcome *out, ev_
     return out->ok ? inspect(ranks, count, out, err) : EV_OK;
 }
 
-static void drop_copies(const rank *ranks, uint32_t count, uint64_t rebuilds) {
+void cuda_ranks_drop_copies(const rank *ranks, uint32_t count, uint64_t rebuilds) {
     ev_error ignored;
     for (uint32_t i = 0; i < count; i++) {
         const cuda_device *c = ranks[i].c;
@@ -355,7 +347,7 @@ ev_status cuda_run_ranks(device *const *devices, const device_kernel *const *ker
     ev_status status = run_ranks(ranks, count, out, err);
     for (uint32_t i = 1; status == EV_OK && i < count; i++)
         out[i] = out[0];
-    drop_copies(ranks, count, rebuilds);
+    cuda_ranks_drop_copies(ranks, count, rebuilds);
     free(ranks);
     return status;
 }

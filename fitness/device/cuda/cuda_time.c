@@ -37,7 +37,6 @@
 #define REPEAT_MOST 100
 #define GRAINS_LEAST 250 /* steps of the timer in a batch (cuda_clock.c wants 200) */
 #define SAMPLES_LEAST 10
-#define SAMPLES_MOST 60
 #define DISCARDED_MOST 40
 /* Wide enough to go on: the interval over the median. */
 #define SPREAD 0.01
@@ -48,7 +47,7 @@
 typedef struct series {
     const device_sequence *what;
     CUevent begin[BATCH_MOST], end[BATCH_MOST];
-    double ns[SAMPLES_MOST];
+    double ns[CUDA_SAMPLES_MOST];
     uint32_t count;
     double median, low, high;
 } series;
@@ -62,7 +61,7 @@ typedef struct sampling {
     uint32_t repeat;   /* launches of a sample */
     bool holds;        /* the batch fits the queue, and waits there for the host */
     uint32_t discarded;
-    double mhz[SAMPLES_MOST];       /* of the batches that count, by stamps */
+    double mhz[CUDA_SAMPLES_MOST];  /* of the batches that count, by stamps */
     uint32_t mhz_count, mhz_before; /* of these, taken for the times before */
 } sampling;
 
@@ -75,7 +74,14 @@ static CUresult keep_one(const cuda_device *c, cuda_buffer *b) {
     return result == CUDA_SUCCESS ? c->cu.cuMemcpyHtoD_v2(b->keep, b->before, b->bytes) : result;
 }
 
-static CUresult put_back(const cuda_device *c) {
+CUresult cuda_keep(cuda_device *c) {
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < c->count && result == CUDA_SUCCESS; i++)
+        result = keep_one(c, &c->buffers[i]);
+    return result;
+}
+
+CUresult cuda_put_back(const cuda_device *c) {
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < c->count && result == CUDA_SUCCESS; i++) {
         const cuda_buffer *b = &c->buffers[i];
@@ -86,7 +92,7 @@ static CUresult put_back(const cuda_device *c) {
     return result;
 }
 
-static void drop_kept(cuda_device *c) {
+void cuda_drop_kept(cuda_device *c) {
     for (size_t i = 0; i < c->count; i++) {
         if (c->buffers[i].keep != 0 && !c->dead)
             (void)c->cu.cuMemFree_v2(c->buffers[i].keep);
@@ -166,7 +172,7 @@ static CUresult launch_all(const cuda_device *c, const device_sequence *what) {
 
 static CUresult queue_one(const sampling *of, const series *s, uint32_t i, bool cold) {
     const cuda_device *c = of->c;
-    CUresult result = put_back(c);
+    CUresult result = cuda_put_back(c);
     if (result == CUDA_SUCCESS && cold)
         result = c->cu.cuMemsetD8Async(c->flush, (unsigned char)i, c->flush_bytes, c->stream);
     if (result == CUDA_SUCCESS)
@@ -201,7 +207,7 @@ static CUresult run_batch(sampling *s, bool cold, bool *broken) {
 
 /* The first of a batch is a warm-up: instruction caches, and the caches of warm samples. */
 static CUresult read_series(const sampling *s, series *of) {
-    for (uint32_t i = 1; i < s->batch && of->count < SAMPLES_MOST; i++) {
+    for (uint32_t i = 1; i < s->batch && of->count < CUDA_SAMPLES_MOST; i++) {
         float ms = 0;
         CUresult result = s->c->cu.cuEventElapsedTime(&ms, of->begin[i], of->end[i]);
         if (result != CUDA_SUCCESS)
@@ -234,22 +240,27 @@ static double median_of(double *values, uint32_t n) {
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* The median, and its interval from the order of the samples: ranks n/2 -+ 0.98 sqrt(n), the
- * binomial's 95 %. */
-static void summarise(series *s) {
-    uint32_t n = s->count;
-    s->median = median_of(s->ns, n);
+double cuda_median(double *ns, uint32_t n, double *low, double *high) {
+    double median = median_of(ns, n);
     double half = 0.98 * sqrt(n);
     double from = floor(n / 2.0 - half), to = ceil(n / 2.0 + half);
-    s->low = s->ns[from < 0 ? 0 : (uint32_t)from];
-    s->high = s->ns[to > n - 1 ? n - 1 : (uint32_t)to];
+    *low = ns[from < 0 ? 0 : (uint32_t)from];
+    *high = ns[to > n - 1 ? n - 1 : (uint32_t)to];
+    return median;
+}
+
+static void summarise(series *s) {
+    s->median = cuda_median(s->ns, s->count, &s->low, &s->high);
+}
+
+bool cuda_is_enough(uint32_t count, double median, double spread, bool modelled) {
+    bool stable = count >= SAMPLES_LEAST && spread <= SPREAD * median;
+    bool alike = count >= 2 && spread <= SPREAD_NONE * median; /* one has no spread */
+    return stable || count >= CUDA_SAMPLES_MOST || (modelled && alike);
 }
 
 static bool is_enough(const series *s, bool modelled) {
-    double spread = s->high - s->low;
-    bool stable = s->count >= SAMPLES_LEAST && spread <= SPREAD * s->median;
-    bool alike = s->count >= 2 && spread <= SPREAD_NONE * s->median; /* one has no spread */
-    return stable || s->count >= SAMPLES_MOST || (modelled && alike);
+    return cuda_is_enough(s->count, s->median, s->high - s->low, modelled);
 }
 
 /* Samples that count so far, at a clock that has turned out to be low. */
@@ -278,7 +289,7 @@ static CUresult take_batch(sampling *s, bool cold, bool *taken) {
     }
     if (!dropped && s->discarded < DISCARDED_MOST)
         forget_low(s);
-    if (mhz > 0 && s->mhz_count < SAMPLES_MOST)
+    if (mhz > 0 && s->mhz_count < CUDA_SAMPLES_MOST)
         s->mhz[s->mhz_count++] = mhz;
     for (uint32_t k = 0; k < s->series_count && result == CUDA_SUCCESS; k++) {
         result = read_series(s, &s->of[k]);
@@ -327,11 +338,11 @@ static CUresult prepare(sampling *s) {
     CUresult result = CUDA_SUCCESS;
     if (c->flush == 0)
         result = c->cu.cuMemAlloc_v2(&c->flush, c->flush_bytes);
-    for (size_t i = 0; i < c->count && result == CUDA_SUCCESS; i++)
-        result = keep_one(c, &c->buffers[i]);
+    if (result == CUDA_SUCCESS)
+        result = cuda_keep(c);
     /* the kernels ran already; what else is queued runs once before a stream is held */
     if (result == CUDA_SUCCESS)
-        result = put_back(c);
+        result = cuda_put_back(c);
     return result == CUDA_SUCCESS ? cuda_warm_own(c) : result;
 }
 
@@ -347,7 +358,7 @@ static void tidy(sampling *s) {
                 (void)c->cu.cuEventDestroy_v2(s->of[k].end[i]);
         }
     }
-    drop_kept(c);
+    cuda_drop_kept(c);
 }
 
 static void note(const series *s, device_timing *t) {

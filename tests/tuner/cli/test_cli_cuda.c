@@ -123,28 +123,10 @@ static void test_tune_command(void **state) {
                      "the driver has 1");
 }
 
-static void test_tune_leaves_out(void **state) {
-    (void)state;
-    ev_proc_result r = CLI_RUN("tune", "ar_oneshot", cli_path("task.json"), "ar_ring", "--device",
-                               "cuda:0", "--evaluations", "4", "--workers", "1", "--json");
-    assert_non_null(
-        strstr(ev_str_text(&r.err), "note: task ar_oneshot is left out: cuda:0: times"));
-    assert_non_null(strstr(ev_str_text(&r.err), "note: task ar_ring is left out: cuda:0: times"));
-    json_t *json = cli_json(r, 0);
-    assert_int_equal(json_array_size(json_object_get(json, "rows")), 1);
-    json_decref(json);
-    cli_expect_error(CLI_RUN("tune", "ar_oneshot", "ar_ring", "--device", "cuda:0"), 2,
-                     "give --device vm:MODEL");
-    cli_expect_error(CLI_RUN("tune", "ar_oneshot", "--device", "cuda:0"), 2,
-                     "give --device vm:MODEL");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_check_command),
-        cmocka_unit_test(test_check_leaves_out),
         cmocka_unit_test(test_tune_command),
-        cmocka_unit_test(test_tune_leaves_out),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
