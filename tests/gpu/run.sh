@@ -145,7 +145,7 @@ fi
 read -r modelled twin <<<"$properties"
 tasks=() rank_only=() variants=320
 if ((small)); then
-  tasks=("$home/tests/gpu/small/task.json" "$home/tests/gpu/small/steps.json" ar_oneshot)
+  tasks=("$home/tests/gpu/small/task.json" "$home/tests/gpu/small/steps.json")
   rank_only=(--only "${tasks[0]}")
   variants=12
 else

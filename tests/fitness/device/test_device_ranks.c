@@ -3,7 +3,7 @@
  * GPU; faults of one rank end all, and what can be made anew is. The argument says which GPUs there
  * are: "gpus", "models", "strangers", "plain"; "waits", "lost" and "hang" leave the driver
  * unusable. */
-#include "fitness/device/device.h"
+#include "fitness/device/device_group.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -317,6 +317,104 @@ static void test_injected(void **state) {
     close_rig(&r);
 }
 
+/* ---- a group, as the gates have it ---- */
+
+/* A thread a rank: its word is 5, or the launch was not begun anew; then it tells the next rank,
+ * and waits to be told. */
+static const char TELL[] =
+    ".version 7.8\n.target sm_70\n.address_size 64\n"
+    ".visible .entry tell(.param .u64 word, .param .u64 flag, .param .u64 next) {\n"
+    ".reg .pred %p<3>; .reg .b32 %r<4>; .reg .b64 %d<4>;\n"
+    "ld.param.u64 %d1, [word]; ld.param.u64 %d2, [flag]; ld.param.u64 %d3, [next];\n"
+    "ld.global.u32 %r1, [%d1]; setp.ne.u32 %p1, %r1, 5; @%p1 trap;\n"
+    "st.global.u32 [%d1], 6; mov.u32 %r2, 1; st.release.sys.global.u32 [%d3], %r2;\n"
+    "AGAIN: ld.acquire.sys.global.u32 %r3, [%d2]; setp.eq.u32 %p2, %r3, 0; @%p2 bra AGAIN;\n"
+    "ret; }\n";
+
+typedef struct group {
+    device *d;
+    device_kernel *kernel;
+    device_buffer word, flag;
+    uint64_t params[3][3];
+    const void *of[3];
+    device_launch launch;
+} group;
+
+static void begin_anew(group *g) {
+    static const uint32_t begin[3] = {5, 5, 5}, none[3];
+    OK(device_reset(g->d, 0xff, &err));
+    OK(device_write(g->d, g->word, 0, begin, sizeof begin, &err));
+    OK(device_write(g->d, g->flag, 0, none, sizeof none, &err));
+}
+
+static void open_team(group *g) {
+    OK(device_open_group("cuda:0", 3, &g->d, &err));
+    assert_int_equal(device_group_count(g->d), 3);
+    OK(device_alloc(g->d, 3 * sizeof(uint32_t), VM_BUFFER_INOUT, "word", &g->word, &err));
+    OK(device_alloc(g->d, 3 * sizeof(uint32_t), VM_BUFFER_INOUT, "flag", &g->flag, &err));
+    begin_anew(g);
+    OK(device_load(g->d, TELL, strlen(TELL), NULL, &g->kernel, &err));
+    for (uint32_t i = 0; i < 3; i++) {
+        g->params[i][0] = device_group_address(g->d, g->word, i);
+        g->params[i][1] = device_group_address(g->d, g->flag, i);
+        g->params[i][2] = device_group_address(g->d, g->flag, (i + 1) % 3);
+        g->of[i] = g->params[i];
+    }
+    g->launch = (device_launch){.grid = {1, 1, 1},
+                                .block = {1, 1, 1},
+                                .params = g->of[0],
+                                .rank_params = g->of,
+                                .ranks = 3};
+}
+
+static void expect_told(group *g) {
+    uint32_t words[3];
+    OK(device_read(g->d, g->word, 0, words, sizeof words, &err));
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(words[i], 6);
+}
+
+/* A fault is told, and the ranks are made anew together. */
+static void expect_fault(group *g) {
+    device_outcome out;
+    device_timing t;
+    uint64_t rebuilds = device_rebuilds(g->d);
+    begin_anew(g);
+    inject("launch:1=address");
+    OK(device_time(g->d, g->kernel, &g->launch, &out, &t, &err));
+    inject("");
+    assert_false(out.ok);
+    has(out.fault.message, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    assert_int_equal(device_rebuilds(g->d), rebuilds + 1);
+    assert_false(device_is_spent(g->d));
+}
+
+/* Contents are put back before each sample, on all ranks: the launch would trap. */
+static void test_group_times(void **state) {
+    (void)state;
+    group g;
+    device_outcome out;
+    device_timing t;
+    open_team(&g);
+    const device_kernel *kernel = g.kernel;
+    const device_sequence one = {.kernels = &kernel, .launches = &g.launch, .count = 1};
+    device_rival rival = {.what = one};
+    OK(device_time_sequence(g.d, &one, &rival, &out, &t, &err));
+    if (!out.ok)
+        fail_msg("%s", out.fault.message);
+    assert_true(t.ns > 0 && t.low_ns <= t.ns && t.ns <= t.high_ns && t.samples >= 2);
+    assert_true(rival.timing.ns > 0 && rival.timing.samples == t.samples);
+    expect_told(&g);
+    begin_anew(&g);
+    OK(device_time(g.d, kernel, &g.launch, &out, &t, &err));
+    assert_true(out.ok && t.ns > 0);
+    expect_told(&g);
+    if (one_gpu) /* on another GPU, a peer would wait for the one that is gone */
+        expect_fault(&g);
+    device_unload(g.kernel);
+    device_close(g.d);
+}
+
 /* The contexts cannot be made anew. */
 static void test_no_way_back(void **state) {
     (void)state;
@@ -436,6 +534,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_injected),
+        cmocka_unit_test(test_group_times),
         cmocka_unit_test(test_no_way_back),
     };
     const struct CMUnitTest first[] = {

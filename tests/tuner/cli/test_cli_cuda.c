@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-#include <jansson.h>
+#include "tests/asserts.h"
+#include "tests/tuner/cli/collective_rig.h"
 
 static void test_check_command(void **state) {
     (void)state;
@@ -35,47 +35,66 @@ static void test_check_command(void **state) {
     ev_proc_result_free(&r);
 }
 
-static size_t rows_with(const json_t *rows, const char *verdict) {
-    size_t count = 0;
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        count += strcmp(json_string_value(json_object_get(json_array_get(rows, i), "verdict")),
-                        verdict) == 0;
-    return count;
+static json_t *check_ranks(const char *gpus, int exit_code) {
+    (void)setenv("EVOKE_STANDIN", gpus, 1);
+    json_t *json = cli_json(CLI_RUN("check", cli_path("sum.json"), "--device", "cuda:0", "--split",
+                                    "all", "--start", "other", "--json"),
+                            exit_code);
+    (void)unsetenv("EVOKE_STANDIN");
+    return json;
 }
 
-/* A GPU runs no ranks: such tasks are named with the cure, and the others checked. */
-static void test_check_leaves_out(void **state) {
+/* All cases of a task with ranks pass, on streams of one GPU and on GPUs of their own; a kernel
+ * that does not wait for its peers is stopped before a GPU runs it. */
+static void test_check_ranks(void **state) {
     (void)state;
-    ev_proc_result r =
-        CLI_RUN("check", "ar_oneshot", cli_path("task.json"), "ar_ring", "--device", "cuda:0",
-                "--json", "--rows", cli_path("rows"), "--junit", cli_path("j.xml"));
-    assert_non_null(
-        strstr(ev_str_text(&r.err), "note: task ar_oneshot is left out: cuda:0: times"));
-    assert_non_null(strstr(ev_str_text(&r.err), "note: task ar_ring is left out: cuda:0: times"));
-    json_t *json = cli_json(r, 0);
-    assert_string_equal(json_string_value(json_object_get(json, "verdict")), "pass");
-    const json_t *rows = json_object_get(json, "rows");
-    assert_int_equal(json_array_size(rows), 8);
-    assert_int_equal(rows_with(rows, "pass"), 6);
-    assert_int_equal(rows_with(rows, "left_out"), 2);
-    const char *reason = json_string_value(json_object_get(json_array_get(rows, 0), "reason"));
-    assert_non_null(strstr(reason, "give --device vm:MODEL"));
-    const json_t *kernels = json_object_get(json, "kernels");
-    assert_int_equal(rows_with(kernels, "left_out"), 2);
-    assert_int_equal(rows_with(kernels, "ok"), 1);
+    static const char *const gpus[] = {"h200", "h200,h200,h200,h200"};
+    cli_write("sum.cu", SUM_UP_SOURCE);
+    cli_write("other.cu", SUM_UP_SOURCE);
+    cli_write("sum.json", SUM_UP_TASK);
+    for (size_t i = 0; i < 2; i++) {
+        json_t *json = check_ranks(gpus[i], 0);
+        const json_t *rows = json_object_get(json, "rows");
+        assert_int_equal(json_array_size(rows), 4);
+        for (size_t k = 0; k < 4; k++) {
+            const json_t *row = json_array_get(rows, k);
+            assert_string_equal(text_of(row, "verdict"), "pass");
+            assert_string_equal(text_of(row, "device"), "cuda:0");
+            bool timed = json_number_value(json_object_get(row, "ns")) > 0;
+            assert_string_equal(text_of(row, "time_kind"), timed ? "modelled" : "");
+            assert_true(timed || strcmp(text_of(row, "case"), "t") != 0);
+        }
+        json_decref(json);
+    }
+    cli_copy_changed("sum.cu", "other.cu", "- epoch) < 0", "- epoch) < -1");
+    json_t *json = check_ranks(gpus[0], 1);
+    const char *reason = text_of(json_array_get(json_object_get(json, "rows"), 0), "reason");
+    assert_non_null(strstr(reason, "on vm:h200: "));
+    assert_non_null(strstr(reason, "race-"));
     json_decref(json);
-    char *text = cli_read("rows");
-    assert_non_null(strstr(text, "\"kernel\":\"ar_ring\""));
+    cli_write("other.cu", SUM_UP_SOURCE);
+}
+
+/* A search, whose winner's bundle has its ranks. */
+static void test_tune_ranks(void **state) {
+    (void)state;
+    json_t *json =
+        cli_json(CLI_RUN("tune", cli_path("sum.json"), "--device", "cuda:0", "--evaluations", "2",
+                         "--workers", "1", "--out", cli_path("ranks"), "--json"),
+                 0);
+    const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_string_equal(text_of(row, "time_kind"), "modelled");
+    assert_string_equal(text_of(row, "device"), "cuda:0");
+    json_decref(json);
+    char *text = cli_read("ranks/manifest.json");
+    json_t *manifest = json_loads(text, 0, NULL);
+    const json_t *kernel = json_array_get(json_object_get(manifest, "kernels"), 0);
+    assert_string_equal(text_of(json_object_get(kernel, "ranks"), "count"), "ranks");
+    const json_t *base = json_array_get(json_object_get(kernel, "baselines"), 0);
+    assert_int_equal(json_array_size(json_object_get(base, "resident")), 1);
+    assert_string_equal(text_of(json_object_get(base, "gpu"), "id"), "h200");
+    json_decref(manifest);
     free(text);
-    text = cli_read("j.xml");
-    assert_non_null(strstr(text, "tests=\"8\" failures=\"0\" errors=\"0\" skipped=\"2\""));
-    free(text);
-    r = CLI_RUN("check", "ar_oneshot", "ar_ring", "--device", "cuda:0");
-    cli_expect(&r, 2);
-    assert_non_null(strstr(ev_str_text(&r.err), "note: task ar_oneshot is left out"));
-    ev_proc_result_free(&r);
-    cli_expect_error(CLI_RUN("check", "ar_ring", "--device", "cuda:0"), 2,
-                     "give --device vm:MODEL");
 }
 
 /* A whole search, its winner and its bundle; times of the stand-in are nowhere called measured. */
@@ -127,6 +146,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_check_command),
         cmocka_unit_test(test_tune_command),
+        cmocka_unit_test(test_check_ranks),
+        cmocka_unit_test(test_tune_ranks),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
