@@ -57,6 +57,10 @@ static const char *const edits[] = {"deletes a barrier (line 12)", "swaps two lo
 static const launch_rule rule = {"kernel", {"N / TILE", "1", "1"}, {"TILE", "1", "1"}, "0", 0, 0};
 static const launch_plan plan = {.launches = &rule, .launch_count = 1};
 
+static const bundle_argument arguments[] = {
+    {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
+    {"n", "scalar", "u32", "N", 0, false, 0, 0, NULL, NULL, false}};
+
 static bundle_variant variant_of(const char *ptx, const char *gpu, const char *name, int sm) {
     return (bundle_variant){
         .ptx = ptx,
@@ -90,9 +94,6 @@ static ev_status write_sample(const char *path, bool other_order, ev_error *err)
     bundle_variant a100 = variant_of(PTX_A100, "a100", "NVIDIA A100", 80);
     bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);
     bundle_variant variants[2] = {other_order ? a100 : h200, other_order ? h200 : a100};
-    static const bundle_argument arguments[] = {
-        {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
-        {"n", "scalar", "u32", "N", 0, false, 0, 0, NULL, NULL, false}};
     static const bundle_symbol centres = {"centres", "f32", "4 * N"};
     bundle_kernel two[2] = {
         {"add", "f", "adds", "tasks/add/task.json", "11", arguments, 2, &base, 1, variants, 2, NULL,
@@ -253,9 +254,6 @@ static void resolves_by_rungs(void **state) {
 static void alignments_are_requirements(void **state) {
     (void)state;
     static const bundle_alignment needs[] = {{"x", 16}};
-    static const bundle_argument arguments[] = {
-        {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
-        {"n", "scalar", "u32", "N", 0, false, 0, 0, NULL, NULL, false}};
     bundle_variant v = variant_of(PTX_H200, "h200", "NVIDIA H200", 90);
     bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);
     v.alignments = needs;
@@ -302,9 +300,6 @@ static void write_bold(bool is_default) {
     static const bundle_case fast[] = {
         {"small", "search", shape_small, 2, 50, 50, 50, 200, 1e-7, 0, 0},
         {"large", "held-out", shape_large, 2, 0, 0, 0, 0, -1, 0, 0}};
-    static const bundle_argument arguments[] = {
-        {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
-        {"n", "scalar", "u32", "N", 0, false, 0, 0, NULL, NULL, false}};
     bundle_variant both[2] = {variant_of(PTX_H200, "h200", "NVIDIA H200", 90),
                               variant_of(PTX_A100, "h200", "NVIDIA H200", 90)};
     bundle_variant base = variant_of(PTX_BASE, "a100", "NVIDIA A100", 80);

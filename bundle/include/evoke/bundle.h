@@ -361,8 +361,8 @@ EVOKE_API evoke_status evoke_bundle_shared(const evoke_bundle *bundle, const cha
 
 /* A rank of a launch. */
 typedef struct evoke_rank {
-    void *context;               /* the CUcontext of its GPU */
-    void *stream;                /* a CUstream of that context */
+    void *context;               /* of its GPU, as cuCtxCreate gives it */
+    void *stream;                /* of that context, as cuStreamCreate gives it */
     const evoke_buffer *buffers; /* as evoke_bundle_buffers lists them; tables, too */
     evoke_buffer scratch;        /* of evoke_variant_scratch bytes; {0, 0}: none */
 } evoke_rank;

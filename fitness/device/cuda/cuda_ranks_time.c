@@ -18,15 +18,16 @@
 /* A sequence on all ranks. */
 typedef struct series {
     const device_sequence *what;
-    device_launch *launches; /* by launch and rank */
-    cuda_rank *ranks;        /* the same */
+    size_t launch_count, all; /* launches; of all ranks together */
+    device_launch *launches;  /* by launch and rank */
+    cuda_rank *ranks;         /* the same */
     double ns[CUDA_SAMPLES_MOST];
     uint32_t count;
     double median, low, high;
 } series;
 
 typedef struct sampling {
-    cuda_device **members;
+    cuda_device *members[DEVICE_GROUP_MOST];
     uint32_t count; /* of ranks */
     device *const *devices;
     series of[2]; /* the launch, and its rival */
@@ -39,7 +40,7 @@ typedef struct sampling {
 
 static void series_free(const sampling *s, series *of) {
     if (of->ranks != NULL)
-        cuda_ranks_drop_copies(of->ranks, (uint32_t)(of->what->count * s->count), s->rebuilds);
+        cuda_ranks_drop_copies(of->ranks, (uint32_t)of->all, s->rebuilds);
     free(of->ranks);
     free(of->launches);
 }
@@ -47,9 +48,9 @@ static void series_free(const sampling *s, series *of) {
 static ev_status series_new(const sampling *s, const device_sequence *what, series *of,
                             ev_error *err) {
     size_t all = what->count * s->count;
-    *of = (series){.what = what};
-    of->launches = calloc(all, sizeof *of->launches);
-    of->ranks = calloc(all, sizeof *of->ranks);
+    *of = (series){.what = what, .launch_count = what->count, .all = all};
+    of->launches = calloc(all + 1, sizeof *of->launches);
+    of->ranks = calloc(all + 1, sizeof *of->ranks);
     if (of->launches == NULL || of->ranks == NULL)
         return ev_fail_memory(err, all * sizeof *of->ranks);
     for (size_t i = 0; i < all; i++) {
@@ -63,8 +64,8 @@ static ev_status series_new(const sampling *s, const device_sequence *what, seri
     return EV_OK;
 }
 
-static ev_status find_functions(const sampling *s, series *of, ev_error *err) {
-    for (size_t i = 0; i < of->what->count * s->count; i++)
+static ev_status find_functions(series *of, ev_error *err) {
+    for (size_t i = 0; i < of->all; i++)
         EV_TRY(cuda_rank_need_function(&of->ranks[i], err));
     return EV_OK;
 }
@@ -73,7 +74,7 @@ static ev_status find_functions(const sampling *s, series *of, ev_error *err) {
 static ev_status run_once(const sampling *s, const series *of, device_outcome *out, ev_error *err) {
     const device_kernel *kernels[DEVICE_GROUP_MOST];
     device_outcome outcomes[DEVICE_GROUP_MOST];
-    for (size_t k = 0; k < of->what->count; k++) {
+    for (size_t k = 0; k < of->launch_count; k++) {
         for (uint32_t i = 0; i < s->count; i++)
             kernels[i] = of->what->kernels[k];
         ev_status status = cuda_run_ranks(s->devices, kernels, &of->launches[k * s->count],
@@ -154,9 +155,9 @@ static CUresult begin_all(const sampling *s) {
     return result;
 }
 
-static CUresult launch_all(const sampling *s, const series *of) {
+static CUresult launch_all(const series *of) {
     CUresult result = CUDA_SUCCESS;
-    for (size_t i = 0; i < of->what->count * s->count && result == CUDA_SUCCESS; i++) {
+    for (size_t i = 0; i < of->all && result == CUDA_SUCCESS; i++) {
         const cuda_rank *r = &of->ranks[i];
         result = enter(r->c);
         if (result == CUDA_SUCCESS)
@@ -186,7 +187,7 @@ static CUresult end_all(const sampling *s) {
 static CUresult give_all(const sampling *s, const series *of) {
     CUresult result = begin_all(s);
     if (result == CUDA_SUCCESS)
-        result = launch_all(s, of);
+        result = launch_all(of);
     return result == CUDA_SUCCESS ? end_all(s) : result;
 }
 
@@ -336,22 +337,22 @@ static ev_status time_series(sampling *s, device_rival *rival, device_outcome *o
     if (rival != NULL)
         EV_TRY(run_rival(s, &s->of[1], err));
     for (uint32_t k = 0; k < s->series_count; k++)
-        EV_TRY(find_functions(s, &s->of[k], err));
+        EV_TRY(find_functions(&s->of[k], err));
     return time_all(s, rival, out, timing, err);
 }
 
 ev_status cuda_time_ranks(device *const *devices, const device_sequence *what, device_rival *rival,
                           device_outcome *out, device_timing *timing, ev_error *err) {
-    cuda_device *members[DEVICE_GROUP_MOST];
     sampling *s = calloc(1, sizeof *s);
     memset(timing, 0, sizeof *timing);
     if (s == NULL)
         return ev_fail_memory(err, sizeof *s);
-    *s = (sampling){.members = members, .count = what->launches[0].ranks, .devices = devices};
+    *s = (sampling){.count = what->launches[0].ranks,
+                    .devices = devices,
+                    .rebuilds = cuda_of(devices[0])->rebuilds};
     for (uint32_t i = 0; i < s->count; i++)
-        members[i] = cuda_of(devices[i]);
-    s->rebuilds = members[0]->rebuilds;
-    ev_status status = cuda_may_hold(members[0], err);
+        s->members[i] = cuda_of(devices[i]);
+    ev_status status = cuda_may_hold(cuda_of(devices[0]), err);
     if (status == EV_OK)
         status = series_new(s, what, &s->of[s->series_count++], err);
     if (status == EV_OK && rival != NULL)
