@@ -350,7 +350,8 @@ ev_status cuda_time_ranks(device *const *devices, const device_sequence *what, d
     *s = (sampling){.count = what->launches[0].ranks,
                     .devices = devices,
                     .rebuilds = cuda_of(devices[0])->rebuilds};
-    for (uint32_t i = 0; i < s->count; i++)
+    s->members[0] = cuda_of(devices[0]);
+    for (uint32_t i = 1; i < s->count; i++)
         s->members[i] = cuda_of(devices[i]);
     ev_status status = cuda_may_hold(cuda_of(devices[0]), err);
     if (status == EV_OK)

@@ -62,7 +62,7 @@ static int setup(void **state) {
 
 /* Sums of these are exact in any order. */
 static float input(uint32_t rank, size_t i) {
-    return (float)((rank * 37 + i * 11) % 64) / 8 - 4;
+    return (float)(((size_t)rank * 37 + i * 11) % 64) / 8 - 4;
 }
 
 static void expect_sums(const float *got, uint32_t rank, unsigned epoch) {
@@ -155,9 +155,8 @@ static void make_buffers(world *w) {
         const bundle_argument *a = &w->k->arguments[i];
         ev_type type = EV_F32;
         assert_true(ev_type_find(a->type, &type));
-        vm_buffer_kind kind = strcmp(a->kind, "out") == 0     ? VM_BUFFER_OUT
-                              : strcmp(a->kind, "inout") == 0 ? VM_BUFFER_INOUT
-                                                              : VM_BUFFER_IN;
+        vm_buffer_kind kind = strcmp(a->kind, "out") == 0 ? VM_BUFFER_OUT : VM_BUFFER_IN;
+        kind = strcmp(a->kind, "inout") == 0 ? VM_BUFFER_INOUT : kind;
         for (uint32_t r = 0; r < RANKS && !bundle_is_scalar(a); r++)
             FINE(device_alloc(w->devices[r], whole(w, a->expression) * ev_type_bytes(type), kind,
                               a->name, &w->buffers[i][r], &err));
