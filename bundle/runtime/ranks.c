@@ -100,6 +100,7 @@ typedef struct group {
     const evoke_shape *shape;
     const cu_driver *cu;
     size_t count;
+    size_t step; /* that is launched next */
     member members[BUNDLE_RANKS_MOST];
 } group;
 
@@ -244,15 +245,20 @@ static ev_status check_places(const group *g, ev_error *err) {
 /* ---- launching ---- */
 
 static ev_status give(const group *g, member *m, ev_error *err) {
-    return runtime_sequence_give(m->launches, g->cu, m->loaded, (CUstream)m->is->stream, err);
+    return runtime_sequence_give(m->launches, g->step, g->cu, m->loaded, (CUstream)m->is->stream,
+                                 err);
 }
 
+/* A launch on all ranks before the next one: a call that waits for what runs, since the driver has
+ * yet to load a kernel, waits for launches whose peers are there. */
 static ev_status launch_group(group *g, ev_error *err) {
     EV_TRY(for_each(g, locate, err));
     EV_TRY(for_each(g, load, err));
     EV_TRY(for_each(g, allow, err));
     EV_TRY(check_places(g, err));
-    return for_each(g, give, err);
+    for (g->step = 0; g->step < runtime_sequence_count(g->members[0].launches); g->step++)
+        EV_TRY(for_each(g, give, err));
+    return EV_OK;
 }
 
 evoke_status evoke_variant_launch_ranks(const evoke_variant *v, const evoke_shape *shape,

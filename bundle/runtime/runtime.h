@@ -149,8 +149,9 @@ void runtime_sequence_free(runtime_sequence *s); /* NULL is fine */
  * GPU does not have. */
 ev_status runtime_sequence_allow(const runtime_sequence *s, const cu_driver *cu, runtime_loaded *l,
                                  ev_error *err) EV_CHECKED;
-ev_status runtime_sequence_give(const runtime_sequence *s, const cu_driver *cu, runtime_loaded *l,
-                                CUstream stream, ev_error *err) EV_CHECKED;
+size_t runtime_sequence_count(const runtime_sequence *s);
+ev_status runtime_sequence_give(const runtime_sequence *s, size_t step, const cu_driver *cu,
+                                runtime_loaded *l, CUstream stream, ev_error *err) EV_CHECKED;
 /* The most that the blocks of a launch which waits for peers would fill the current context's GPU,
  * 1 being whole; 0: none waits, or the driver does not tell. Sets *step to that launch, from 0. */
 ev_status runtime_sequence_share(const runtime_sequence *s, const cu_driver *cu, runtime_loaded *l,

@@ -255,21 +255,21 @@ static void *const *pointers_of(const sequence *s, size_t index, void **room) {
     return count > 0 ? room : s->arguments.pointers;
 }
 
-ev_status runtime_sequence_give(const sequence *s, const cu_driver *cu, runtime_loaded *l,
-                                CUstream stream, ev_error *err) {
-    for (size_t i = 0; i < s->count; i++) {
-        const launch_geometry *at = &s->steps[i].at;
-        void *room[RUNTIME_ARGUMENTS];
-        void *const *pointers = pointers_of(s, i, room);
-        CUresult result =
-            cu->cuLaunchKernel(runtime_function_of(s->v, l, s->order[i].launch)->function,
-                               at->grid[0], at->grid[1], at->grid[2], at->block[0], at->block[1],
-                               at->block[2], at->shared_bytes, stream, (void **)pointers, NULL);
-        ev_status status = runtime_check(cu, result, "cuLaunchKernel", err);
-        if (status != EV_OK)
-            return fail_at(s, i, status, err);
-    }
-    return EV_OK;
+ev_status runtime_sequence_give(const sequence *s, size_t step, const cu_driver *cu,
+                                runtime_loaded *l, CUstream stream, ev_error *err) {
+    const launch_geometry *at = &s->steps[step].at;
+    void *room[RUNTIME_ARGUMENTS];
+    void *const *pointers = pointers_of(s, step, room);
+    CUresult result =
+        cu->cuLaunchKernel(runtime_function_of(s->v, l, s->order[step].launch)->function,
+                           at->grid[0], at->grid[1], at->grid[2], at->block[0], at->block[1],
+                           at->block[2], at->shared_bytes, stream, (void **)pointers, NULL);
+    ev_status status = runtime_check(cu, result, "cuLaunchKernel", err);
+    return status == EV_OK ? EV_OK : fail_at(s, step, status, err);
+}
+
+size_t runtime_sequence_count(const sequence *s) {
+    return s->count;
 }
 
 static ev_status launch_prepared(const sequence *s, evoke_variant *own, CUstream stream,
@@ -279,7 +279,9 @@ static ev_status launch_prepared(const sequence *s, evoke_variant *own, CUstream
     EV_TRY(runtime_driver(&cu, err));
     EV_TRY(runtime_load(own, cu, &l, err));
     EV_TRY(runtime_sequence_allow(s, cu, l, err));
-    return runtime_sequence_give(s, cu, l, stream, err);
+    for (size_t i = 0; i < s->count; i++)
+        EV_TRY(runtime_sequence_give(s, i, cu, l, stream, err));
+    return EV_OK;
 }
 
 ev_status runtime_launch_steps(evoke_variant *v, const evoke_shape *shape,

@@ -243,9 +243,11 @@ static void what_c_cannot_say_is_refused(void **state) {
     static const bundle_argument longer[] = {{"a23456789_123456789_123456789_123456789_123456789_"
                                               "123456789_123456789_123456789_123456789_"
                                               "123456789.n",
-                                              "scalar", "s32", "1", 0, true, 0, 4}};
-    static const bundle_argument equal[] = {{"a_b.c", "scalar", "s32", "1", 0, true, 0, 4},
-                                            {"a.b_c", "scalar", "s32", "1", 0, true, 0, 4}};
+                                              "scalar", "s32", "1", 0, true, 0, 4, NULL, NULL,
+                                              false}};
+    static const bundle_argument equal[] = {
+        {"a_b.c", "scalar", "s32", "1", 0, true, 0, 4, NULL, NULL, false},
+        {"a.b_c", "scalar", "s32", "1", 0, true, 0, 4, NULL, NULL, false}};
     static const struct {
         const bundle_argument *arguments;
         size_t count;

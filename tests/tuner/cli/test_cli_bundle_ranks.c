@@ -293,6 +293,14 @@ static void the_bundles_are_right(void **state) {
     }
 }
 
+/* A header has launches on one GPU. */
+static void headers_leave_ranks_out(void **state) {
+    (void)state;
+    cli_expect_error(
+        CLI_RUN("export", "--to", "c-header", cli_path("one"), "--out", cli_path("ranks.h")), 2,
+        "or launches on several GPUs, which a C header does not have");
+}
+
 /* ---- by the library ---- */
 
 typedef struct party {
@@ -550,6 +558,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bundles_are_right),
         cmocka_unit_test(the_manifest_suffices),
+        cmocka_unit_test(headers_leave_ranks_out),
         cmocka_unit_test(the_library_launches),
         cmocka_unit_test(ranks_are_launched_one_by_one),
         cmocka_unit_test(launches_that_would_wait_are_refused),
