@@ -78,8 +78,12 @@ static void test_check_ranks(void **state) {
 /* A search, whose winner's bundle has its ranks. */
 static void test_tune_ranks(void **state) {
     (void)state;
+    cli_copy_changed("sum.json", "one.json",
+                     ",\n  {\"name\": \"other\", \"source\": \"other.cu\", \"grid\": "
+                     "\"ceil_div(n, 64)\", \"block\": 64}",
+                     "");
     json_t *json =
-        cli_json(CLI_RUN("tune", cli_path("sum.json"), "--device", "cuda:0", "--evaluations", "2",
+        cli_json(CLI_RUN("tune", cli_path("one.json"), "--device", "cuda:0", "--evaluations", "1",
                          "--workers", "1", "--out", cli_path("ranks"), "--json"),
                  0);
     const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
