@@ -1,7 +1,10 @@
 /* Bounds: moves the bound of a loop's test in front of the loop, where no turn changes the bound.
- * `for (z = 1; z < n - 1; z++)` computes n - 1 in each turn. Edits that share out or stage turns
- * need the bound before the first turn. */
+ * `for (z = 1; z < n - 1; z++)` computes n - 1 in each turn, and `for (i = first[row]; i <
+ * first[row + 1]; i++)` loads its end in each turn. Edits that share out or stage turns need the
+ * bound before the first turn. */
 #include "ir/structure/structure_internal.h"
+
+#include "ir/structure/analyses/vary_internal.h"
 
 #include <llvm-c/Core.h>
 
@@ -11,7 +14,18 @@ typedef struct hoist {
     const ir_flow *flow;
     const ir_loop *loop;
     LLVMBuilderRef builder; /* at the end of the preheader */
+    bool only_reads;        /* no turn writes memory or waits */
 } hoist;
+
+static bool only_reads(const ir_flow *flow, const ir_loop *loop) {
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        ir_deed deed = ir_deed_of(flow->insns[i]);
+        if (loop->holds[flow->home[i]] && deed != IR_DEED_PURE && deed != IR_DEED_LOAD &&
+            deed != IR_DEED_MARKER)
+            return false;
+    }
+    return true;
+}
 
 /* By the block where the value stands now; the flow is of before the first move. */
 static bool is_inside(const hoist *h, LLVMValueRef value) {
@@ -19,11 +33,19 @@ static bool is_inside(const hoist *h, LLVMValueRef value) {
            h->loop->holds[ir_flow_block(h->flow, LLVMGetInstructionParent(value))];
 }
 
-/* Whether the value is made of pure instructions and of what comes from outside the loop. */
+/* Whether a load in the loop's header finds the same in all turns. The header runs before any turn,
+ * so the load's address is valid before the loop. */
+static bool is_fixed_load(const hoist *h, LLVMValueRef value) {
+    return h->only_reads && ir_deed_of(value) == IR_DEED_LOAD &&
+           LLVMGetInstructionParent(value) == h->flow->blocks[h->loop->header];
+}
+
+/* Whether the value is made of pure instructions, of loads that find the same in all turns, and of
+ * what comes from outside the loop. */
 static bool can_hoist(const hoist *h, LLVMValueRef value, unsigned depth) {
     if (!is_inside(h, value))
         return true;
-    if (depth == 0 || !ir_insn_is_pure(value))
+    if (depth == 0 || !(ir_insn_is_pure(value) || is_fixed_load(h, value)))
         return false;
     for (int i = 0; i < LLVMGetNumOperands(value); i++) {
         if (!can_hoist(h, LLVMGetOperand(value, (unsigned)i), depth - 1))
@@ -59,7 +81,10 @@ static void hoist_bounds(const ir_flow *flow) {
     LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(flow->function));
     LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
     for (uint32_t l = 0; l < flow->loop_count; l++) {
-        const hoist h = {.flow = flow, .loop = &flow->loops[l], .builder = builder};
+        const hoist h = {.flow = flow,
+                         .loop = &flow->loops[l],
+                         .builder = builder,
+                         .only_reads = only_reads(flow, &flow->loops[l])};
         if (h.loop->latch == IR_NONE || h.loop->preheader == IR_NONE)
             continue;
         LLVMPositionBuilderBefore(builder, ir_flow_last(flow, h.loop->preheader));

@@ -9,6 +9,8 @@
  * and loops in simplified, loop-closed form, still rolled and tested at the top. */
 #include "ir/structure/structure_internal.h"
 
+#include "ir/structure/flat_internal.h"
+
 #include <llvm-c/Analysis.h>
 
 #include <string.h>
@@ -83,10 +85,54 @@ static ev_status renormalise(const ir_structure *s, ev_error *err) {
     return remove_lost_blocks(s->base, s->base->module, err);
 }
 
+/* Whether an instruction multiplies by the number of the block, or is a cast of a factor of such a
+ * product. */
+static bool numbers_blocks(LLVMValueRef insn) {
+    bool found = false;
+    if (LLVMGetInstructionOpcode(insn) == LLVMMul) {
+        for (uint32_t axis = 0; axis < IR_AXES; axis++)
+            found |= ir_flat_reads(LLVMGetOperand(insn, 0), "ctaid", axis) ||
+                     ir_flat_reads(LLVMGetOperand(insn, 1), "ctaid", axis);
+        return found;
+    }
+    bool is_cast = LLVMIsASExtInst(insn) || LLVMIsAZExtInst(insn);
+    for (LLVMUseRef use = is_cast ? LLVMGetFirstUse(insn) : NULL; use; use = LLVMGetNextUse(use))
+        found |= LLVMIsABinaryOperator(LLVMGetUser(use)) && numbers_blocks(LLVMGetUser(use));
+    return found;
+}
+
+/* Writes the size of the block in place of an operand that reads it. */
+static bool write_size(const ir_base *base, LLVMValueRef insn, unsigned operand) {
+    LLVMValueRef read = LLVMGetOperand(insn, operand);
+    for (uint32_t axis = 0; axis < IR_AXES; axis++) {
+        if (base->block[axis] == 0 || !LLVMIsACallInst(read) || !ir_flat_reads(read, "ntid", axis))
+            continue;
+        LLVMSetOperand(insn, operand, LLVMConstInt(LLVMTypeOf(read), base->block[axis], false));
+        return true;
+    }
+    return false;
+}
+
+/* Where the size of the block is known, loops that step by it count. It stays in products with the
+ * number of the block, by which edits know the thread's number in the grid. Whether it wrote
+ * anything. */
+static bool write_sizes(const ir_base *base) {
+    LLVMValueRef function = LLVMGetNamedFunction(base->module, base->entry);
+    bool changed = false;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            for (int o = LLVMGetNumOperands(i); !numbers_blocks(i) && o-- > 0;)
+                changed |= write_size(base, i, (unsigned)o);
+        }
+    }
+    return changed;
+}
+
 static ev_status make_early(const ir_base *base, ev_error *err) {
     ask_to_inline(base->module, LLVMGetNamedFunction(base->module, base->entry));
     EV_TRY(ir_early_run(base, base->module, inlining, err));
-    return ir_early_normalise(base, base->module, err);
+    EV_TRY(ir_early_normalise(base, base->module, err));
+    return write_sizes(base) ? ir_early_normalise(base, base->module, err) : EV_OK;
 }
 
 static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
