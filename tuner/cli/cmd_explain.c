@@ -154,6 +154,20 @@ static json_t *lines_json(const char *text) {
     return list;
 }
 
+static ev_status list_loaded(const subject *s, const char *ir, const char *ptx, json_t *list,
+                             ev_error *err) {
+    ev_json *genome = NULL;
+    EV_TRY(ev_json_parse(s->genome, "a winner's genome", &genome, err));
+    (void)json_array_append_new(list, json_pack("{s:s,s:s,s:i,s:s,s:b,s:s*,s:O,s:o,s:o,s:s,s:s}",
+                                                "kernel", s->kernel, "gpu", s->gpu, "sm", s->sm,
+                                                "start", s->start, "promoted", s->promoted,
+                                                "disabled", s->disabled, "genome", genome->root,
+                                                "edits", lines_json(s->edits), "times",
+                                                times_json(s), "ir_diff", ir, "ptx_diff", ptx));
+    ev_json_free(genome);
+    return EV_OK;
+}
+
 static ev_status explain_loaded(cmd_context *c, const task *t, const subject *s, json_t *list,
                                 ev_error *err) {
     ir_genome *genome = NULL;
@@ -165,12 +179,7 @@ static ev_status explain_loaded(cmd_context *c, const task *t, const subject *s,
     if (status == EV_OK)
         status = diff_ptx(t, s, &ptx, err);
     if (status == EV_OK && list != NULL)
-        (void)json_array_append_new(
-            list,
-            json_pack("{s:s,s:s,s:i,s:s,s:b,s:s*,s:o,s:o,s:s,s:s}", "kernel", s->kernel, "gpu",
-                      s->gpu, "sm", s->sm, "start", s->start, "promoted", s->promoted, "disabled",
-                      s->disabled, "edits", lines_json(s->edits), "times", times_json(s), "ir_diff",
-                      ev_str_text(&ir), "ptx_diff", ev_str_text(&ptx)));
+        status = list_loaded(s, ev_str_text(&ir), ev_str_text(&ptx), list, err);
     if (status == EV_OK && list == NULL) {
         ev_str_printf(c->out, "%s for %s (sm_%d), grown from the start '%s'%s\n", s->kernel, s->gpu,
                       s->sm, s->start, s->promoted ? "" : ", not promoted");

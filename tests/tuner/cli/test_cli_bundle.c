@@ -173,7 +173,8 @@ static void explains_the_winner(void **state) {
         fail_msg("nothing is saved in:\n%s", text);
     json_t *json = cli_json(CLI_RUN("explain", cli_path("r.sqlite"), "--json"), 0);
     const json_t *one = json_array_get(json_object_get(json, "variants"), 0);
-    cli_keys(one, "kernel:s gpu:s sm:i start:s promoted:b edits:a times:a ir_diff:s ptx_diff:s");
+    cli_keys(one, "kernel:s gpu:s sm:i start:s promoted:b genome:o edits:a times:a ir_diff:s "
+                  "ptx_diff:s");
     assert_non_null(strstr(text, ev_json_text(one, "ir_diff", "none")));
     assert_non_null(strstr(text, ev_json_text(one, "ptx_diff", "none")));
     json_decref(json);
