@@ -14,7 +14,11 @@
 #include <string.h>
 
 #define COST_FACTOR 2
-#define COST_LEAST 2e6    /* thread instructions of the baseline */
+#define COST_LEAST 2e6 /* thread instructions of the baseline */
+/* Fuel of the candidate, by the baseline's instructions. Drawn shapes may give a thread next to
+ * nothing to do; a candidate with a block of threads for one of the baseline's then executes so
+ * many times as much, and is not wrong. */
+#define FUEL_FACTOR 2048
 #define ELEMENTS_FACTOR 4 /* of all buffers, by those of the largest small case */
 #define ELEMENTS_LEAST 65536
 
@@ -64,6 +68,7 @@ static ev_status set_limits(fitness_stress *s, ev_error *err) {
     if (s->elements_most < ELEMENTS_LEAST)
         s->elements_most = ELEMENTS_LEAST;
     s->f->options.baseline_fuel = (uint64_t)fmax(COST_FACTOR * cost, COST_LEAST);
+    s->f->options.fuel_factor = FUEL_FACTOR;
     fitness_stress_forget(s);
     return EV_OK;
 }

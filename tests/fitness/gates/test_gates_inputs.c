@@ -231,6 +231,46 @@ static void test_fuel_of_hopeless_blocks(void **state) {
     assert_true(fit_fuel_of_blocks(NULL, &c, &who, 1, 9) == UINT64_MAX);
 }
 
+/* good.ptx, with so many turns of a loop that does nothing before its load; freed by the caller. */
+static char *with_turns(const char *good, unsigned turns) {
+    static const char load[] = "    ld.global.f32";
+    const char *at = strstr(good, load);
+    ev_str text = EV_STR_EMPTY;
+    assert_non_null(at);
+    ev_str_printf(&text,
+                  "%.*s    mov.u32 %%r6, 0;\nAGAIN:\n    add.u32 %%r6, %%r6, 1;\n"
+                  "    setp.lt.u32 %%p2, %%r6, %u;\n    @%%p2 bra AGAIN;\n%s",
+                  (int)(at - good), good, turns, at);
+    return ev_str_take(&text);
+}
+
+/* At a drawn shape with little to do for a thread, a right candidate may execute a thousand times
+ * as much as the baseline: more threads share next to nothing. */
+static void test_stress_grants_a_block_for_a_thread(void **state) {
+    (void)state;
+    bench b;
+    fitness_stress *s = NULL;
+    fitness_verdict verdict;
+    open_bench(&b, ".", "vm:h200");
+    candidate c = candidate_of(&b, ".", "good.ptx");
+    char *busy = with_turns(c.ptx, 12000);
+    c.ptx = busy;
+    c.ptx_bytes = strlen(busy);
+    OK(fitness_stress_open(b.f, &c, &s, &verdict, &err));
+    assert_non_null(s);
+    static const task_variation ways[] = {TASK_PLAIN, TASK_NEGATED};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const task_case_inputs with = {.variation = ways[i]};
+        fitness_stood stood = FITNESS_UNFIT;
+        OK(fitness_stress_try(s, task_find_case(b.t, "odd"), &with, &stood, &verdict, &err));
+        if (stood != FITNESS_STOOD)
+            fail_msg("%zu: %s", i, stood == FITNESS_FAILED ? verdict.reason : "unfit");
+    }
+    fitness_stress_close(s);
+    close_bench(&b);
+    free(busy);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_symbols),
@@ -240,6 +280,7 @@ int main(void) {
         cmocka_unit_test(test_data_of_symbols),
         cmocka_unit_test(test_size_of_symbols),
         cmocka_unit_test(test_fuel_of_hopeless_blocks),
+        cmocka_unit_test(test_stress_grants_a_block_for_a_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
