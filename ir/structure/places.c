@@ -19,6 +19,7 @@
 
 typedef struct anchor_list {
     ir_anchor items[MOST_ANCHORS];
+    uint64_t insns[MOST_ANCHORS]; /* of a loop; 0: the anchor is none */
     size_t count;
 } anchor_list;
 
@@ -56,6 +57,8 @@ static void add_loops(const ir_flow *flow, ir_edit_kind kind, anchor_list *out) 
         ir_loop_path(flow, loop, &path);
         if (path.length > 0 && path.length < sizeof anchor.path) {
             memcpy(anchor.path, path.data, path.length + 1);
+            if (out->count < MOST_ANCHORS)
+                out->insns[out->count] = ir_structure_loop_insns(flow, &flow->loops[loop]);
             add(out, anchor);
         }
         ev_str_free(&path);
@@ -259,8 +262,15 @@ static void close_draw(place_draw *d) {
 }
 
 static bool writes_too_much(const place_draw *d, const ir_edit *edit) {
-    uint32_t times = ir_structure_times(edit);
-    return times > 1 && d->places->insn_count > MOST_INSNS / times;
+    const anchor_list *list = anchors_of(d->places, edit->kind);
+    uint64_t insns = d->places->insn_count, in_loop = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (edit->anchor.kind == IR_ANCHOR_LOOP && list->items[i].kind == IR_ANCHOR_LOOP &&
+            strcmp(list->items[i].path, edit->anchor.path) == 0)
+            in_loop = list->insns[i];
+    }
+    uint64_t grown = ir_structure_grown(edit, insns, in_loop);
+    return grown > MOST_INSNS && grown > insns;
 }
 
 /* Applies an edit to a copy of the module. EV_BAD: it is refused. */

@@ -186,37 +186,47 @@ static ev_status check(const ir_structure *s, ev_error *err) {
     return status;
 }
 
-static size_t count_insns(LLVMValueRef function) {
-    size_t count = 0;
-    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
-        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
-            count++;
-    return count;
-}
-
-uint32_t ir_structure_times(const ir_edit *edit) {
+/* How often an edit writes the kernel's body, or the loop that it names, at most. */
+static uint64_t times_of(const ir_edit *edit) {
     switch (edit->kind) {
     case IR_EDIT_COARSEN:
     case IR_EDIT_COARSEN_THREADS:
     case IR_EDIT_UNROLL_TURNS:
-        return edit->option > 1 && edit->option < MOST_INSNS ? (uint32_t)edit->option : 1;
+        return edit->option > 1 && edit->option < MOST_INSNS ? (uint64_t)edit->option : 1;
     case IR_EDIT_SPECIALISE:
     case IR_EDIT_PEEL:
-    case IR_EDIT_UNROLL_LOOP: /* which counts its turns itself */
         return 2;
+    case IR_EDIT_UNROLL_LOOP: /* which counts its turns itself */
+        return edit->form == IR_FORM_NONE ? 1 : 2;
     default:
         return 1;
     }
 }
 
+uint64_t ir_structure_grown(const ir_edit *edit, uint64_t insns, uint64_t in_loop) {
+    bool is_of_loop = edit->kind == IR_EDIT_UNROLL_TURNS && in_loop > 0;
+    return is_of_loop ? insns + times_of(edit) * in_loop : insns * times_of(edit);
+}
+
+uint64_t ir_structure_loop_insns(const ir_flow *flow, const ir_loop *loop) {
+    uint64_t count = 0;
+    for (uint32_t b = 0; b < flow->count; b++)
+        count += loop->holds[b] ? flow->first[b + 1] - flow->first[b] : 0;
+    return count;
+}
+
 /* Refuses an edit that would write the body so often that LLVM takes seconds for the result. */
 static ev_status check_size(const ir_structure *s, const ir_edit *edit, ev_error *err) {
-    uint32_t times = ir_structure_times(edit);
-    size_t count = count_insns(s->function);
-    if (count > MOST_INSNS / times && times > 1)
+    ir_flow flow;
+    EV_TRY(ir_flow_make(s->function, s->arena, &flow, err));
+    uint32_t loop =
+        edit->anchor.kind == IR_ANCHOR_LOOP ? ir_loop_find(&flow, edit->anchor.path) : IR_NONE;
+    uint64_t in_loop = loop != IR_NONE ? ir_structure_loop_insns(&flow, &flow.loops[loop]) : 0;
+    uint64_t grown = ir_structure_grown(edit, flow.insn_count, in_loop);
+    if (grown > MOST_INSNS && grown > flow.insn_count)
         return ev_fail(err, EV_BAD,
-                       "the kernel has %zu instructions, and %u times as many are more than %d",
-                       count, times, MOST_INSNS);
+                       "the kernel has %u instructions, and would have up to %llu, more than %d",
+                       flow.insn_count, (unsigned long long)grown, MOST_INSNS);
     return EV_OK;
 }
 

@@ -59,8 +59,11 @@ ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err
 ev_status ir_merge_loads(LLVMValueRef function, ev_arena *arena, bool *changed,
                          ev_error *err) EV_CHECKED;
 
-/* How often an edit writes the kernel's body, at most. */
-uint32_t ir_structure_times(const ir_edit *edit);
+/* Instructions of a kernel of `insns` after an edit, at most. `in_loop`: those of the loop that the
+ * edit names; 0: it names none. */
+uint64_t ir_structure_grown(const ir_edit *edit, uint64_t insns, uint64_t in_loop);
+/* Instructions in a loop. */
+uint64_t ir_structure_loop_insns(const ir_flow *flow, const ir_loop *loop);
 
 /* The edits; EV_BAD, with the reason: it is refused. */
 ev_status ir_structure_coarsen(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;

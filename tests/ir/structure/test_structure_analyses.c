@@ -2,6 +2,7 @@
  */
 #include "ir/structure/analyses/affine_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
+#include "ir/structure/structure_internal.h"
 
 #include <llvm-c/IRReader.h>
 
@@ -170,12 +171,35 @@ static void regions_have_one_entry_and_one_exit(void **state) {
     close_function(&f);
 }
 
+/* What an edit writes again: the loop that it names, or the kernel. */
+static void edits_grow_what_they_write_again(void **state) {
+    (void)state;
+    static const struct {
+        ir_edit_kind kind;
+        ir_form form;
+        int64_t option;
+        uint64_t in_loop, grown;
+    } rows[] = {
+        {IR_EDIT_UNROLL_TURNS, IR_FORM_NONE, 4, 100, 3000},
+        {IR_EDIT_UNROLL_TURNS, IR_FORM_NONE, 4, 0, 10400},
+        {IR_EDIT_COARSEN, IR_FORM_STRIDED, 3, 0, 7800},
+        {IR_EDIT_UNROLL_LOOP, IR_FORM_NONE, 1, 100, 2600},
+        {IR_EDIT_UNROLL_LOOP, IR_FORM_MEMBERS, 1, 100, 5200},
+        {IR_EDIT_PIPELINE_LOADS, IR_FORM_NONE, 1, 100, 2600},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const ir_edit edit = {.kind = rows[i].kind, .form = rows[i].form, .option = rows[i].option};
+        assert_int_equal(ir_structure_grown(&edit, 2600, rows[i].in_loop), rows[i].grown);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_have_a_tree_and_induction_variables),
         cmocka_unit_test(addresses_are_base_and_sum),
         cmocka_unit_test(values_differ_among_threads_or_blocks),
         cmocka_unit_test(regions_have_one_entry_and_one_exit),
+        cmocka_unit_test(edits_grow_what_they_write_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
