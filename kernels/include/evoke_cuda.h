@@ -32,6 +32,9 @@
 
 /* Attributes of the functions that this header defines. */
 #define EVOKE_FN static __device__ __forceinline__
+/* Of a long function that stays a call: the result depends on the arguments alone, for all of them,
+ * so structural edits and LLVM may move and copy the call. */
+#define EVOKE_PURE __attribute__((const))
 
 typedef __SIZE_TYPE__ size_t;
 

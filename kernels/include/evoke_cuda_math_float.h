@@ -312,13 +312,13 @@ EVOKE_FN float evoke_sin_quadrant(float r, int quadrant) {
 
 /* Payne and Hanek's reduction, for large arguments. With |x| = i 2^(e-31), only the bits of 2/pi
  * from the (e-32)th on matter modulo 4 quadrants, and 96 of these bits are enough. */
-static __device__ __noinline__ float evoke_reduce_large(float x, int *quadrant) {
+static __device__ __noinline__ EVOKE_PURE unsigned long long evoke_reduce_large(float x) {
     static const __constant__ unsigned int two_over_pi[7] = {
         0x00000000u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u};
     unsigned int bits = __float_as_uint(x);
     int at = (int)((bits >> 23) & 0xffu) - 127 - 1;
     unsigned long long i = (unsigned long long)((bits << 8) | 0x80000000u);
-    int word = at >> 5, shift = at & 31;
+    int word = (at >> 5) & 3, shift = at & 31; /* within the table for all x */
     unsigned long long w0 = two_over_pi[word], w1 = two_over_pi[word + 1];
     unsigned long long w2 = two_over_pi[word + 2], w3 = two_over_pi[word + 3];
     unsigned int a = (unsigned int)((((w0 << 32) | w1) << shift) >> 32);
@@ -328,17 +328,24 @@ static __device__ __noinline__ float evoke_reduce_large(float x, int *quadrant) 
     long long fraction = (long long)(top << 2);
     int q = (int)(top >> 62) + (fraction < 0);
     float r = (float)((double)fraction * 8.5153039502163865e-20); /* pi / 2 * 2^-64 */
-    *quadrant = x < 0.0f ? -q : q;
-    return x < 0.0f ? -r : r;
+    q = x < 0.0f ? -q : q;
+    r = x < 0.0f ? -r : r;
+    return ((unsigned long long)(unsigned int)q << 32) | __float_as_uint(r);
 }
 
 /* Reduces x to quadrant * pi/2 + r, |r| <= pi/4. Arguments up to 8192 take four steps of Cody and
  * Waite. The first three are exact: their parts of pi/2 have 11, 12 and 12 bits, and the quadrant
  * has 13. */
 EVOKE_FN float evoke_reduce(float x, int *quadrant) {
-    if (!(fabsf(x) <= 8192.0f))
-        return fabsf(x) < __builtin_inff() ? evoke_reduce_large(x, quadrant)
-                                           : (*quadrant = 0, __builtin_nanf(""));
+    if (!(fabsf(x) <= 8192.0f)) {
+        if (!(fabsf(x) < __builtin_inff())) {
+            *quadrant = 0;
+            return __builtin_nanf("");
+        }
+        unsigned long long both = evoke_reduce_large(x);
+        *quadrant = (int)(both >> 32);
+        return __uint_as_float((unsigned int)both);
+    }
     float n = rintf(x * 0.636619772f);
     *quadrant = __float2int_rn(n);
     float r = fmaf(n, -1.5703125f, x);
@@ -534,7 +541,7 @@ EVOKE_FN unsigned int evoke_whole_part(unsigned int bits, int *exponent) {
     return part << up;
 }
 /* a modulo b for a > b > 0, by long division, a bit a step. */
-static __device__ __noinline__ float evoke_fmodf_far(float a, float b) {
+static __device__ __noinline__ EVOKE_PURE float evoke_fmodf_far(float a, float b) {
     int of_top, of_by;
     unsigned int x = evoke_whole_part(__float_as_uint(a), &of_top);
     unsigned int y = evoke_whole_part(__float_as_uint(b), &of_by);

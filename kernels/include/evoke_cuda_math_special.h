@@ -230,7 +230,7 @@ EVOKE_FN unsigned long long evoke_whole_part_d(unsigned long long bits, int *exp
     return part << up;
 }
 /* a modulo b for a > b > 0, by long division, a bit a step. */
-static __device__ __noinline__ double evoke_fmod_far(double a, double b) {
+static __device__ __noinline__ EVOKE_PURE double evoke_fmod_far(double a, double b) {
     int of_a, of_b;
     unsigned long long x = evoke_whole_part_d((unsigned long long)__double_as_longlong(a), &of_a);
     unsigned long long y = evoke_whole_part_d((unsigned long long)__double_as_longlong(b), &of_b);

@@ -53,8 +53,8 @@ static ir_deed deed_of_call(LLVMValueRef call) {
         if (begins(name, deeds[i].stem))
             return deeds[i].deed;
     }
-    bool pure = begins(name, "llvm.") && is_pure_function(LLVMGetCalledValue(call));
-    return pure ? IR_DEED_PURE : IR_DEED_UNKNOWN;
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    return LLVMIsAFunction(callee) && is_pure_function(callee) ? IR_DEED_PURE : IR_DEED_UNKNOWN;
 }
 
 ir_deed ir_deed_of(LLVMValueRef insn) {

@@ -285,6 +285,14 @@ extern "C" __global__ void gathered(PARAMETERS) {
         y[i * n + j] = sum;
 }
 
+/* Calls functions that stay calls: the reduction of large angles, and a long remainder. */
+extern "C" __global__ void waves(PARAMETERS) {
+    int at = blockIdx.x * 32 + threadIdx.x;
+    if (at >= m * n)
+        return;
+    y[at] = sinf(x[at] * 20000.0f) + fmodf(x[at] * 1e15f + 3.0f, 7.0f);
+}
+
 /* Rows of compressed storage: each loop's end is loaded in each turn. The second loop stores. */
 extern "C" __global__ void compressed(PARAMETERS) {
     int i = blockIdx.x * 4 + threadIdx.x;
