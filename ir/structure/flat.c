@@ -149,8 +149,13 @@ ev_status ir_flat_check_alone(const ir_structure *s, const ir_flow *flow, ev_err
             (void)ir_affine_of_address(s->base->module, pointer, &base);
         bool shared = base && LLVMIsAGlobalVariable(base) &&
                       LLVMGetPointerAddressSpace(LLVMTypeOf(base)) == IR_SHARED_SPACE;
-        if (deed == IR_DEED_BARRIER || deed == IR_DEED_WARP || deed == IR_DEED_UNKNOWN || shared)
+        if (deed == IR_DEED_BARRIER || deed == IR_DEED_WARP || shared)
             return ev_fail(err, EV_BAD, "the threads of a block work together");
+        if (deed == IR_DEED_UNKNOWN) {
+            const char *name = ir_call_name(flow->insns[i]);
+            return ev_fail(err, EV_BAD, "the effect of %s %s is not known",
+                           name[0] ? "calling" : "an", name[0] ? name : "instruction");
+        }
     }
     return EV_OK;
 }

@@ -293,6 +293,17 @@ extern "C" __global__ void waves(PARAMETERS) {
     y[at] = sinf(x[at] * 20000.0f) + fmodf(x[at] * 1e15f + 3.0f, 7.0f);
 }
 
+static __device__ __noinline__ void keep(float *to, float value) {
+    *to = value;
+}
+
+/* Calls a function whose effect is not known. */
+extern "C" __global__ void keeps(PARAMETERS) {
+    int at = blockIdx.x * 32 + threadIdx.x;
+    if (at < m * n)
+        keep(&y[at], x[at]);
+}
+
 /* Rows of compressed storage: each loop's end is loaded in each turn. The second loop stores. */
 extern "C" __global__ void compressed(PARAMETERS) {
     int i = blockIdx.x * 4 + threadIdx.x;

@@ -47,6 +47,7 @@ static const subject subjects[] = {
     {"exchanged", {"m", "1", "1"}, {32, 1, 1}},
     {"sums", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"gathered", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"keeps", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"waves", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"compressed", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"picked", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
