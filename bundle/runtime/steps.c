@@ -20,16 +20,16 @@ _Static_assert(BUNDLE_GIVEN_MOST <= RUNTIME_ARGUMENTS, "the parameters of a step
 
 /* ---- launches at a shape ---- */
 
-typedef struct launch_step {
+typedef struct ordered_step {
     launch_geometry at;
     uint64_t *words; /* of its parameters; in `words` of the sequence */
-} launch_step;
+} ordered_step;
 
 struct runtime_sequence {
     const evoke_variant *v;
     launch_step *order;
     size_t count;
-    launch_step *steps;
+    ordered_step *steps;
     uint64_t *words;
     runtime_scope room;
     uint64_t scratch[LAUNCH_PLAN_MOST]; /* bytes of each scratch buffer */
