@@ -85,7 +85,7 @@ for program in plain plain-static; do
   LD_LIBRARY_PATH=$work/prefix/lib ldd "$work/$program" >"$work/ldd"
   ! grep -iE 'llvm|sqlite|libcuda|not found' "$work/ldd" || fail "$program needs more than it should"
   LD_LIBRARY_PATH=$work/prefix/lib "$work/$program" "$bundle" >"$work/out" || fail "$program failed"
-  grep -q '^exact-gpu 0\.5 1$' "$work/out" || fail "$program: $(cat "$work/out")"
+  grep -q '^exact-gpu 0\.6 1$' "$work/out" || fail "$program: $(cat "$work/out")"
   [[ -e /dev/nvidia0 ]] || grep -q '^no CUDA driver on this machine' "$work/out" || fail "$program: $(cat "$work/out")"
 done
 ! LD_LIBRARY_PATH=$work/prefix/lib ldd "$work/plain-static" | grep -q libevoke || fail "it is not static"
