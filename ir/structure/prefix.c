@@ -22,8 +22,8 @@
 #define TIDY "simplifycfg<no-sink-common-insts;no-hoist-common-insts>"
 static const char inlining[] = "always-inline,inline,globaldce";
 static const char normal[] =
-    "globaldce,function(nvvm-intr-range,sroa,early-cse<memssa>," TIDY
-    ",instcombine<no-verify-fixpoint>," TIDY ",early-cse<memssa>,adce,loop-simplify,lcssa)";
+    "globaldce,function(sroa,early-cse<memssa>," TIDY ",instcombine<no-verify-fixpoint>," TIDY
+    ",early-cse<memssa>,adce,loop-simplify,lcssa)";
 
 ev_status ir_early_run(const ir_base *base, LLVMModuleRef module, const char *passes,
                        ev_error *err) {
