@@ -392,7 +392,17 @@ static ev_status fill_table(const group *g, const member *m, size_t index, ev_er
     return copy_in(g, table->address, addresses, bytes, err);
 }
 
+/* A piece at a time: the buffer may be larger than the host's memory. */
+static ev_status copy_pieces(const group *g, uint64_t to, const void *piece, size_t piece_bytes,
+                             size_t bytes, ev_error *err) {
+    for (size_t at = 0; at < bytes; at += piece_bytes)
+        EV_TRY(
+            copy_in(g, to + at, piece, bytes - at < piece_bytes ? bytes - at : piece_bytes, err));
+    return EV_OK;
+}
+
 static ev_status fill_before(const group *g, const member *m, size_t index, ev_error *err) {
+    enum { PIECE = 1 << 20 }; /* of whole elements, which are all equal */
     const bundle_kernel *k = kernel_of(g);
     runtime_scope room;
     uint64_t elements = 0;
@@ -401,12 +411,14 @@ static ev_status fill_before(const group *g, const member *m, size_t index, ev_e
     EV_TRY(runtime_elements(k, index, &room.scope, &elements, err));
     size_t bytes =
         elements * (ev_type_find(k->arguments[index].type, &type) ? ev_type_bytes(type) : 1);
-    void *data = malloc(bytes + 1);
-    ev_status status = data != NULL ? EV_OK : ev_fail_memory(err, bytes);
+    size_t piece = bytes < PIECE ? bytes : PIECE;
+    void *data = malloc(piece + 1);
+    ev_status status = data != NULL ? EV_OK : ev_fail_memory(err, piece);
     if (status == EV_OK)
-        status = runtime_fill_before(k, index, &room.scope, data, bytes, err);
+        status = runtime_fill_before(k, index, &room.scope, data, piece, err);
     if (status == EV_OK)
-        status = copy_in(g, m->is->buffers[buffer_at(k, index)].address, data, bytes, err);
+        status =
+            copy_pieces(g, m->is->buffers[buffer_at(k, index)].address, data, piece, bytes, err);
     free(data);
     return status;
 }
@@ -447,6 +459,13 @@ static ev_status fill(const group *g, member *m, ev_error *err) {
     return EV_OK;
 }
 
+/* A copy from pageable memory may return before its end, and a stream that is created as
+ * non-blocking does not wait for the default stream, where the copies go. */
+static ev_status finish_copies(const group *g, member *m, ev_error *err) {
+    (void)m;
+    return runtime_check(g->cu, g->cu->cuCtxSynchronize(), "cuCtxSynchronize", err);
+}
+
 evoke_status evoke_variant_prepare_ranks(const evoke_variant *v, const evoke_shape *shape,
                                          const evoke_rank *ranks, size_t count, size_t buffer_count,
                                          evoke_error *error) {
@@ -461,6 +480,8 @@ evoke_status evoke_variant_prepare_ranks(const evoke_variant *v, const evoke_sha
         status = for_each(&g, load, err);
     if (status == EV_OK)
         status = for_each(&g, fill, err);
+    if (status == EV_OK)
+        status = for_each(&g, finish_copies, err);
     group_free(&g);
     return runtime_status(status);
 }

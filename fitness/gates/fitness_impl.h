@@ -394,6 +394,9 @@ struct fit_paths {
     uint64_t written; /* output elements that the unmodified start writes in the sample */
 };
 
+/* Limit of thread instructions of a candidate, by those of the baseline. Where the baseline's own
+ * are limited, a candidate that does not end is cut after a multiple of that limit. */
+double fit_fuel_of(const fitness *f, double instructions);
 /* Limit of thread instructions of a launch that runs `run` blocks at a timed case, or UINT64_MAX. A
  * variant that exceeds the limit is hopeless (candidate.hopeless): its blocks take that long even
  * if every SM issues all it can. `grid`: blocks of a grid whose blocks are alike, so that those

@@ -352,7 +352,7 @@ static ev_status try_orders(fitness *on, const fit_trial *trial, const task_case
                             fit_result *r, fitness_verdict *out, ev_error *err) {
     fit_case *c = NULL;
     s->stopped = GATE_NONE;
-    EV_TRY(fit_case_get(on, at, fit_usual_inputs(on), &c, err));
+    EV_TRY(fit_case_get(on, at, fit_inputs_for(on, at, fit_usual_inputs(on), trial->who), &c, err));
     EV_TRY(compare_schedules(on, c, trial, s, r, err));
     if (s->stopped == GATE_NONE)
         return EV_OK;

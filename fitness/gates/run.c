@@ -24,6 +24,7 @@
 /* The least fuel, so that a kernel with large tiles, or with many threads for one of the
  * baseline's, is not out of fuel at a tiny case. */
 #define FUEL_LEAST UINT64_C(32000000)
+#define MOST_OF_BASELINES 32 /* limits of the baseline's run, where it has one of its own */
 
 /* A sampled run must write this share of the elements that the baseline writes for the same share
  * of blocks. The share is below 1 because a sample of few blocks, with the grid's last block among
@@ -65,12 +66,19 @@ uint64_t fit_fuel_of_blocks(const gpu *g, const fit_case *c, const candidate *wh
     return (uint64_t)fmin(fuel, 1e18) + FUEL_LEAST;
 }
 
+double fit_fuel_of(const fitness *f, double instructions) {
+    double fuel = (double)f->options.fuel_factor * instructions;
+    return f->options.baseline_fuel > 0
+               ? fmin(fuel, MOST_OF_BASELINES * (double)f->options.baseline_fuel)
+               : fuel;
+}
+
 /* `blocks`: that the launch runs. `grid`: see fit_fuel_of_blocks. */
 static uint64_t fuel_for(const fitness *f, const fit_case *c, const candidate *who, double share,
                          uint64_t blocks, uint64_t grid) {
     if (!c->baseline.done)
         return baseline_fuel(f);
-    double fuel = (double)f->options.fuel_factor * c->baseline.instructions * share;
+    double fuel = fit_fuel_of(f, c->baseline.instructions) * share;
     uint64_t most = fit_fuel_of_blocks(device_description(f->d), c, who, blocks, grid);
     return (uint64_t)fmin(fuel + (double)FUEL_LEAST, (double)most);
 }

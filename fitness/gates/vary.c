@@ -464,10 +464,10 @@ static void explain(const fit_case *c, const accuracy_limits *limits, fit_result
 
 static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial, uint64_t schedule,
                                 fit_result *r, ev_error *err) {
-    fit_run_options options = {
-        .checks = VM_CHECK_INIT,
-        .seed = schedule,
-        .fuel = (uint64_t)((double)f->options.fuel_factor * c->varied.instructions + FUEL_SLACK)};
+    fit_run_options options = {.checks = VM_CHECK_INIT,
+                               .seed = schedule,
+                               .fuel =
+                                   (uint64_t)(fit_fuel_of(f, c->varied.instructions) + FUEL_SLACK)};
     accuracy_limits limits = limits_of(f, c);
     memset(r, 0, sizeof *r);
     EV_TRY(fit_run_case(f, c, trial, &options, &r->run, err));

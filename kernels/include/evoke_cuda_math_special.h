@@ -219,13 +219,13 @@ EVOKE_FN double tgamma(double x) {
 /* ---- remainders --------------------------------------------------------------------------------
  */
 
-/* |bits| as a whole number with its top bit at 52, times a power of two; not of zero. */
+/* |bits| as a whole number with its top bit at 52, times a power of two; of zero, some number. */
 EVOKE_FN unsigned long long evoke_whole_part_d(unsigned long long bits, int *exponent) {
     unsigned long long part = bits & 0xfffffffffffffULL;
     *exponent = (int)(bits >> 52);
     if (*exponent > 0)
         return part | 0x10000000000000ULL;
-    int up = __builtin_clzll(part) - 11;
+    int up = __builtin_clzll(part | 1) - 11;
     *exponent = 1 - up;
     return part << up;
 }

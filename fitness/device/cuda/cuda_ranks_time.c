@@ -201,9 +201,13 @@ static CUresult take_one(const sampling *s, const series *of, unsigned char byte
         result = enter(first);
     if (result == CUDA_SUCCESS)
         result = cuda_hold(first);
-    if (result == CUDA_SUCCESS)
+    bool gives = result == CUDA_SUCCESS;
+    if (gives)
         result = give_all(s, of);
     *broken = cuda_let_go(first); /* whatever happened */
+    if (gives &&
+        result != CUDA_SUCCESS) /* ranks that run may wait for ever for those that do not */
+        cuda_give_up(first);
     if (result == CUDA_SUCCESS)
         result = enter(first);
     if (result == CUDA_SUCCESS)
@@ -315,8 +319,7 @@ static ev_status time_all(sampling *s, device_rival *rival, device_outcome *out,
         return fail_room(s, err);
     if (result == CUDA_SUCCESS)
         result = take_all(s);
-    if (result == CUDA_SUCCESS)
-        tidy(s);
+    tidy(s);
     ev_status status = cuda_judge(s->members[0], s->of[0].what->kernels[0], result, out, err);
     out->launch = DEVICE_ANY_LAUNCH;
     if (status != EV_OK || !out->ok)

@@ -21,6 +21,38 @@ static bool is_pure_function(LLVMValueRef function) {
     return memory && LLVMGetEnumAttributeValue(memory) == 0;
 }
 
+static bool has_attribute(LLVMValueRef function, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    return LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                       kind) != NULL;
+}
+
+static bool depends_on_thread(LLVMValueRef function, unsigned depth);
+
+/* What a call inside a function without effects may read: the number of the thread or block, which
+ * is no memory, and other threads of the warp. */
+static bool call_depends_on_thread(LLVMValueRef call, unsigned depth) {
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    if (!LLVMIsAFunction(callee)) /* assembly, or a pointer */
+        return true;
+    if (begins(ir_call_name(call), "llvm.nvvm.read.ptx.sreg."))
+        return true;
+    if (LLVMIsDeclaration(callee))
+        return has_attribute(callee, "convergent");
+    return depth == 0 || depends_on_thread(callee, depth - 1);
+}
+
+/* Whether a defined function may give threads other results for the same arguments. */
+static bool depends_on_thread(LLVMValueRef function, unsigned depth) {
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            if (LLVMIsACallInst(i) && call_depends_on_thread(i, depth))
+                return true;
+        }
+    }
+    return false;
+}
+
 typedef struct deed_row {
     const char *stem;
     ir_deed deed;
@@ -53,8 +85,11 @@ static ir_deed deed_of_call(LLVMValueRef call) {
         if (begins(name, deeds[i].stem))
             return deeds[i].deed;
     }
+    enum { DEEPEST_CALL = 4 };
     LLVMValueRef callee = LLVMGetCalledValue(call);
-    return LLVMIsAFunction(callee) && is_pure_function(callee) ? IR_DEED_PURE : IR_DEED_UNKNOWN;
+    bool is_pure = LLVMIsAFunction(callee) && is_pure_function(callee) &&
+                   !depends_on_thread(callee, DEEPEST_CALL);
+    return is_pure ? IR_DEED_PURE : IR_DEED_UNKNOWN;
 }
 
 ir_deed ir_deed_of(LLVMValueRef insn) {

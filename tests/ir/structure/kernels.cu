@@ -749,3 +749,13 @@ extern "C" __global__ void chained(PARAMETERS) {
 }
 
 #include "kernels_places.cu"
+
+/* A function without effects that reads where it runs. */
+static __device__ __noinline__ __attribute__((const)) int place(int scale) {
+    return scale * (int)(blockIdx.x * 8 + threadIdx.x);
+}
+extern "C" __global__ void placed(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i < m && j < n)
+        y[i * n + j] = x[i * n + j] + (float)place(n);
+}

@@ -99,6 +99,7 @@ static const subject subjects[] = {
     {"doubted", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"passed_by", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"stored_between", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"placed", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"chained", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
 };
 
