@@ -9,6 +9,7 @@
  * and loops in simplified, loop-closed form, still rolled and tested at the top. */
 #include "ir/structure/structure_internal.h"
 
+#include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/flat_internal.h"
 
 #include <llvm-c/Analysis.h>
@@ -67,7 +68,44 @@ static ev_status remove_lost_blocks(const ir_base *base, LLVMModuleRef module, e
     return ir_early_run(base, module, "function(" TIDY ",loop-simplify,lcssa)", err);
 }
 
+/* What a special register can be: of all launches, since edits change them. Not by LLVM's
+ * nvvm-intr-range, which keeps annotations of modules beyond their end (ir_passes_forget). */
+static const struct {
+    const char *name;
+    uint32_t least, end; /* without the end */
+} registers[] = {
+    {"tid.x", 0, 1024},        {"tid.y", 0, 1024},     {"tid.z", 0, 64},
+    {"ntid.x", 1, 1025},       {"ntid.y", 1, 1025},    {"ntid.z", 1, 65},
+    {"ctaid.x", 0, INT32_MAX}, {"ctaid.y", 0, 65535},  {"ctaid.z", 0, 65535},
+    {"nctaid.x", 1, 1u << 31}, {"nctaid.y", 1, 65536}, {"nctaid.z", 1, 65536},
+};
+
+static void say_range(LLVMContextRef context, LLVMValueRef read) {
+    static const char name[] = "range";
+    for (size_t i = 0; i < sizeof registers / sizeof registers[0]; i++) {
+        if (!ir_reads_register(read, registers[i].name))
+            continue;
+        const uint64_t least = registers[i].least, end = registers[i].end;
+        LLVMAttributeRef range = LLVMCreateConstantRangeAttribute(
+            context, LLVMGetEnumAttributeKindForName(name, sizeof name - 1), 32, &least, &end);
+        LLVMAddCallSiteAttribute(read, LLVMAttributeReturnIndex, range);
+    }
+}
+
+/* Tells LLVM the ranges of the numbers of threads and blocks, so that sums of them that cannot wrap
+ * are known as such, and members' addresses are seen to be equal. */
+static void say_ranges(const ir_base *base, LLVMModuleRef module) {
+    LLVMValueRef function = LLVMGetNamedFunction(module, base->entry);
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            if (LLVMIsACallInst(i))
+                say_range(LLVMGetModuleContext(module), i);
+        }
+    }
+}
+
 ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) {
+    say_ranges(base, module);
     EV_TRY(ir_early_run(base, module, normal, err));
     EV_TRY(remove_lost_blocks(base, module, err));
     return ir_structure_hoist_bounds(LLVMGetNamedFunction(module, base->entry), err);

@@ -16,20 +16,41 @@ typedef struct ending {
     LLVMValueRef *behind; /* by instruction of the header: its value behind the turn */
 } ending;
 
-/* The loop's second test fails: the least value there is past the greatest bound. *always: the
- * first test never does. */
-static bool is_single(const ir_ranges *ranges, const ir_loop *loop, bool *always) {
-    ir_range start, bound;
-    bool counts_up = loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT;
-    if (loop->induction == NULL || loop->compares_next || loop->step <= 0 || !counts_up ||
-        loop->latch == loop->header || ir_loop_check_counts(ranges->flow, loop, NULL) != EV_OK ||
-        LLVMGetIntTypeWidth(LLVMTypeOf(loop->induction)) < 32 ||
-        !ir_range_of(ranges, loop->start, loop->header, &start) ||
-        !ir_range_of(ranges, loop->bound, loop->header, &bound))
+/* The loop's second test fails, since what the first turn makes of `phi` is past the greatest
+ * bound. *always: the first test never does. */
+static bool is_single_by(const ir_ranges *ranges, const ir_loop *loop, LLVMValueRef phi,
+                         bool *always) {
+    const ir_flow *flow = ranges->flow;
+    ir_loop tested = *loop;
+    ir_range start, next, bound;
+    if (LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMIntegerTypeKind ||
+        LLVMGetIntTypeWidth(LLVMTypeOf(phi)) < 32 ||
+        !ir_loop_is_tested_at_top(flow, phi, &tested) || tested.compares_next ||
+        (tested.stays != LLVMIntSLT && tested.stays != LLVMIntULT) ||
+        !ir_range_of(ranges, ir_flow_incoming(flow, phi, loop->preheader), loop->header, &start) ||
+        !ir_range_of(ranges, tested.bound, loop->header, &bound))
         return false;
     *always = start.most < bound.least;
-    return start.least >= 0 && bound.least >= 0 && start.most + loop->step <= INT32_MAX &&
-           start.least + loop->step >= bound.most;
+    if (start.least < 0 || bound.least < 0)
+        return false;
+    if (loop->induction == phi)
+        return loop->step > 0 && start.most + loop->step <= INT32_MAX &&
+               start.least + loop->step >= bound.most;
+    /* LLVM may have written a sum of the start in place of one of the PHI. */
+    return ir_range_of(ranges, ir_flow_incoming(flow, phi, loop->latch), loop->latch, &next) &&
+           next.least >= bound.most && next.most <= INT32_MAX;
+}
+
+static bool is_single(const ir_ranges *ranges, const ir_loop *loop, bool *always) {
+    const ir_flow *flow = ranges->flow;
+    if (loop->latch == IR_NONE || loop->preheader == IR_NONE || loop->latch == loop->header ||
+        !ir_loop_is_left_once(flow, loop))
+        return false;
+    for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++) {
+        if (is_single_by(ranges, loop, flow->insns[i], always))
+            return true;
+    }
+    return false;
 }
 
 static LLVMValueRef value_behind(const ending *e, LLVMValueRef value) {

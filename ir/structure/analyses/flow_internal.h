@@ -86,6 +86,11 @@ uint32_t ir_loop_find(const ir_flow *flow, const char *path);
 /* EV_BAD, with the reason: the loop does not count from a start to a bound that is tested at its
  * top, or is left in more than one place. */
 ev_status ir_loop_check_counts(const ir_flow *flow, const ir_loop *loop, ev_error *err) EV_CHECKED;
+/* Whether the loop is left at its header alone, to a block that nothing else leads to. */
+bool ir_loop_is_left_once(const ir_flow *flow, const ir_loop *loop);
+/* Whether the loop is left at its header by a comparison of one of its PHIs with a value from
+ * outside; sets `bound`, `stays` and `compares_next` of *loop. */
+bool ir_loop_is_tested_at_top(const ir_flow *flow, LLVMValueRef phi, ir_loop *loop);
 /* Appends the path of a loop. */
 void ir_loop_path(const ir_flow *flow, uint32_t loop, ev_str *out);
 /* The innermost loop that holds a block; IR_NONE: none. */

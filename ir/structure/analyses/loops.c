@@ -161,6 +161,10 @@ static bool is_driven_at(const ir_flow *flow, ir_loop *loop, uint32_t block, LLV
     return true;
 }
 
+bool ir_loop_is_tested_at_top(const ir_flow *flow, LLVMValueRef phi, ir_loop *loop) {
+    return is_driven_at(flow, loop, loop->header, phi, phi);
+}
+
 /* Turns of the body of a counted loop; -1: not constant, or more than 2^32. */
 static int64_t count_trips(const ir_loop *loop) {
     if (!LLVMIsAConstantInt(loop->start) || !LLVMIsAConstantInt(loop->bound))
@@ -314,13 +318,17 @@ static bool grows_to_bound(const ir_loop *loop) {
     return p == LLVMIntSGT || p == LLVMIntSGE;
 }
 
-ev_status ir_loop_check_counts(const ir_flow *flow, const ir_loop *loop, ev_error *err) {
+bool ir_loop_is_left_once(const ir_flow *flow, const ir_loop *loop) {
     uint32_t exit = loop->exit;
-    if (!loop->induction || loop->compares_next || !grows_to_bound(loop) || exit == IR_NONE)
+    return exit != IR_NONE && flow->back.first[exit + 1] - flow->back.first[exit] == 1 &&
+           flow->back.succ[flow->back.first[exit]] == loop->header;
+}
+
+ev_status ir_loop_check_counts(const ir_flow *flow, const ir_loop *loop, ev_error *err) {
+    if (!loop->induction || loop->compares_next || !grows_to_bound(loop) || loop->exit == IR_NONE)
         return ev_fail(err, EV_BAD,
                        "the loop does not count from a start to a bound, tested at its top");
-    if (flow->back.first[exit + 1] - flow->back.first[exit] != 1 ||
-        flow->back.succ[flow->back.first[exit]] != loop->header)
+    if (!ir_loop_is_left_once(flow, loop))
         return ev_fail(err, EV_BAD, "the loop is left in more than one place");
     return EV_OK;
 }

@@ -63,7 +63,8 @@ static bool range_of_scaled(const ir_ranges *r, LLVMValueRef value, int64_t righ
     return true;
 }
 
-/* Of two values that are not negative, where the sum has the bits for it. */
+/* Of two values that are not negative, where the sum has the bits for it. An `or` is at most the
+ * sum, and at least each of the two. */
 static bool range_of_sum(const ir_ranges *r, LLVMValueRef value, uint32_t place, unsigned depth,
                          ir_range *out) {
     ir_range left, right;
@@ -72,8 +73,17 @@ static bool range_of_sum(const ir_ranges *r, LLVMValueRef value, uint32_t place,
         !range_of(r, LLVMGetOperand(value, 1), place, depth - 1, &right) || left.least < 0 ||
         right.least < 0 || left.most > INT32_MAX - right.most)
         return false;
-    *out = (ir_range){left.least + right.least, left.most + right.most};
+    int64_t larger = left.least > right.least ? left.least : right.least;
+    bool is_or = LLVMGetInstructionOpcode(value) == LLVMOr;
+    *out = (ir_range){is_or ? larger : left.least + right.least, left.most + right.most};
     return true;
+}
+
+static bool adds(LLVMValueRef value) {
+    if (!LLVMIsAInstruction(value) || LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind)
+        return false;
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    return op == LLVMAdd || op == LLVMOr;
 }
 
 static bool range_of(const ir_ranges *r, LLVMValueRef value, uint32_t place, unsigned depth,
@@ -85,8 +95,7 @@ static bool range_of(const ir_ranges *r, LLVMValueRef value, uint32_t place, uns
     }
     if (ir_flow_insn(r->flow, value) == IR_NONE)
         return false;
-    if (LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMAdd &&
-        LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind)
+    if (adds(value))
         return range_of_sum(r, value, place, depth, out);
     if (range_of_thread(r, value, out) || range_of_turn(r, value, place, out))
         return true;
