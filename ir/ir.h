@@ -260,9 +260,9 @@ ev_status ir_structure_draw(const ir_source *source, ir_edit_kind kind, const ir
  */
 ev_status ir_structure_mend(const ir_source *source, const ir_genome *const *parents, size_t count,
                             ir_genome **out, ev_error *err) EV_CHECKED;
-/* The structural edit that often goes on where `kind` leaves off (ir/structure.def); IR_EDIT_COUNT:
- * none. */
-ir_edit_kind ir_structure_follower(ir_edit_kind kind);
+/* The structural edits that often go on where `kind` leaves off, by number from 0
+ * (ir/structure.def); IR_EDIT_COUNT: no more. */
+ir_edit_kind ir_structure_follower(ir_edit_kind kind, size_t index);
 /* The usual place of a new structural edit in a genome's prefix: behind the last edit of the same
  * or an earlier phase (ir/structure.def). */
 size_t ir_structure_usual_place(const ir_genome *genome, ir_edit_kind kind);

@@ -18,7 +18,8 @@ static const ir_structure_row rows[] = {
      .option_count = COUNT(int64_t, values),                                                       \
      .form_count = COUNT(ir_form, shapes),                                                         \
      .phase = at,                                                                                  \
-     .follower = next},
+     .followers = {next},                                                                          \
+     .follower_count = COUNT(ir_edit_kind, next)},
 #include "ir/structure.def"
 #undef IR_STRUCTURE
 };
@@ -33,8 +34,9 @@ const ir_structure_row *ir_structure_row_of(ir_edit_kind kind) {
     return row;
 }
 
-ir_edit_kind ir_structure_follower(ir_edit_kind kind) {
-    return ir_structure_row_of(kind)->follower;
+ir_edit_kind ir_structure_follower(ir_edit_kind kind, size_t index) {
+    const ir_structure_row *row = ir_structure_row_of(kind);
+    return index < row->follower_count ? row->followers[index] : IR_EDIT_COUNT;
 }
 
 size_t ir_structure_usual_place(const ir_genome *genome, ir_edit_kind kind) {
@@ -233,9 +235,11 @@ ir_genome *ir_genome_neighbour(const ir_genome *genome, size_t *at) {
         return ordered;
     for (; *at <= count * (2 + IR_FORM_COUNT); (*at)++) {
         const ir_edit *edit = ir_genome_edit(genome, (*at - 1) % count);
+        const ir_structure_row *row = ir_structure_row_of(edit->kind);
         size_t way = step_way(edit, (*at - 1) / count);
         ir_edit other;
-        if (way == ir_structure_ways(ir_structure_row_of(edit->kind)) ||
+        /* The option of a copy is a fact about an argument, not a size. */
+        if (row->phase == IR_PHASE_COPY || way == ir_structure_ways(row) ||
             !make_way(genome, edit, way, &other) || is_kept(edit) != is_kept(&other))
             continue;
         return exchange(genome, ((*at)++ - 1) % count, other);
@@ -304,6 +308,13 @@ size_t ir_genome_opening_count(const ir_genome *genome) {
     size_t count = 0;
     for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
         count += opens_first(genome, i);
+    return count;
+}
+
+size_t ir_genome_axes_count(const ir_genome *genome) {
+    size_t count = 0;
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
+        count += ir_structure_row_of(ir_genome_edit_kind(genome, i))->phase == IR_PHASE_PLACES;
     return count;
 }
 

@@ -5,6 +5,7 @@
 #include "ir/edit.h"
 
 #define IR_STRUCTURE_OPTIONS 10
+#define IR_STRUCTURE_FOLLOWERS 2
 
 /* The order in which structural edits usually stand in a prefix. */
 typedef enum ir_phase {
@@ -28,7 +29,9 @@ typedef struct ir_structure_row {
     ir_form forms[IR_FORM_COUNT];
     size_t anchor_count, option_count, form_count;
     ir_phase phase;
-    ir_edit_kind follower; /* IR_EDIT_COUNT: none */
+    ir_edit_kind
+        followers[IR_STRUCTURE_FOLLOWERS]; /* the last one IR_EDIT_COUNT: none, or no more */
+    size_t follower_count;
 } ir_structure_row;
 
 /* The row of a structural edit. */

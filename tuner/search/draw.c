@@ -3,10 +3,11 @@
 #include "tuner/search/draw.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 
 #define CROSSOVER_TRIES 6
+#define CHAIN 4 /* followers of one edit, at most */
 
 /* ---- macros ---- */
 
@@ -201,19 +202,29 @@ static ev_status draw_inside(drawing *d, ir_edit_kind kind, const ir_hints *hint
     return EV_OK;
 }
 
-/* Half of the draws add the edit that uses what `kind` makes, at the end of the prefix. That the
- * edit finds no place is no failure. */
+/* Adds an edit that uses what `kind` makes, at the end of the prefix, and then one that uses what
+ * that edit makes, and so on: each follower in half of the draws. That a follower finds no place is
+ * no failure. */
 static ev_status follow(drawing *d, ir_edit_kind kind, const ir_hints *hints, ev_error *err) {
-    ir_edit_kind next = ir_structure_follower(kind);
-    ir_genome *child = NULL;
-    if (next == IR_EDIT_COUNT || ev_pcg_below(&d->rng, 2) == 0 ||
-        (d->recipe->without >> (next - IR_EDIT_LOCAL_COUNT) & 1))
-        return EV_OK;
-    ev_status status =
-        d->bases->structure(d->bases->context, d->child.genome, next, hints, &d->rng, &child, err);
-    if (status == EV_OK)
+    for (unsigned added = 0, at = 0; added < CHAIN; at++) {
+        ir_edit_kind next = ir_structure_follower(kind, at);
+        ir_genome *child = NULL;
+        if (next == IR_EDIT_COUNT)
+            return EV_OK;
+        if (ev_pcg_below(&d->rng, 2) == 0 ||
+            (d->recipe->without >> (next - IR_EDIT_LOCAL_COUNT) & 1))
+            continue;
+        ev_status status = d->bases->structure(d->bases->context, d->child.genome, next, hints,
+                                               &d->rng, &child, err);
+        if (status == EV_BAD)
+            continue;
+        EV_TRY(status);
         take(d, child);
-    return status == EV_BAD ? EV_OK : status;
+        kind = next;
+        at = UINT_MAX; /* the first follower of that edit comes next */
+        added++;
+    }
+    return EV_OK;
 }
 
 /* The place of a new structural edit in the prefix: what an edit finds depends on those before it.

@@ -29,6 +29,7 @@ typedef struct member {
     const ir_genome *genome; /* a reference that the population owns */
     size_t edits;
     double ns, error;
+    uint32_t registers; /* of a thread; 0: not known */
     small_run small;
     sketched sketch;
     uint64_t missed; /* of a skeleton: structural edits that found no place on it, a bit each from
@@ -37,8 +38,10 @@ typedef struct member {
     size_t tuned;    /* of a skeleton: so many of its neighbours were tried (ir_genome_neighbour) */
     size_t limited;  /* of a skeleton: so many limits of its registers were tried */
     uint64_t extended; /* of a skeleton: the edits of others that it was tried with, a bit each */
-    uint64_t outline;  /* of a skeleton in a pool: ir_genome_outline */
-    uint64_t extent;   /* of a skeleton in a pool: ir_genome_extent */
+    uint64_t opened; /* of a skeleton: how often each edit that opens was tried on it, two bits each
+                        from IR_EDIT_LOCAL_COUNT on */
+    uint64_t outline; /* of a skeleton in a pool: ir_genome_outline */
+    uint64_t extent;  /* of a skeleton in a pool: ir_genome_extent */
     unsigned rank;
     double crowding; /* infinite at the ends of its rank */
 } member;

@@ -132,7 +132,8 @@ bool search_is_known(search_origin origin);
 typedef struct child_outcome {
     search_origin origin;
     gate stopped;
-    double ns, error; /* relative L2 */
+    double ns, error;   /* relative L2 */
+    uint32_t registers; /* of a thread; 0: not known */
     small_run small;
     sketched sketched; /* set by search_commit */
 } child_outcome;

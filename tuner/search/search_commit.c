@@ -263,6 +263,7 @@ member member_of(const search *s, const child_result *r, const search_verdict *v
                     .edits = ir_genome_edit_count(r->genome),
                     .ns = v->outcome.ns,
                     .error = v->outcome.error,
+                    .registers = v->outcome.registers,
                     .small = v->outcome.small,
                     .sketch = v->outcome.sketched};
 }
@@ -320,6 +321,7 @@ void child_result_take_score(child_result *r, const score *s) {
                                  .stopped = s->stopped,
                                  .ns = s->ns,
                                  .error = s->error,
+                                 .registers = s->registers,
                                  .small = score_small_run(s)};
     r->screen_overruled = s->sketch == SKETCH_IGNORED;
     memcpy(r->reason, s->reason, sizeof r->reason);

@@ -167,8 +167,7 @@ static const ir_genome *cross_anew(const search *s, const member *first, const m
     return NULL;
 }
 
-/* The parent on an island without members: the start with the light pipeline. */
-static member light_start(const search *s, size_t start) {
+member search_light_start(const search *s, size_t start) {
     for (size_t i = 0; i < s->opening_count; i++) {
         if (s->openings[i].light && s->openings[i].start == start)
             return (member){.child = i, .genome = s->openings[i].genome, .edits = 1};
@@ -188,7 +187,7 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
                         ev_pcg *rng) {
     const member *first = choose_parent(is, rng);
     if (!first) { /* the island has no member yet */
-        member light = light_start(s, is->start);
+        member light = search_light_start(s, is->start);
         recipe_parents(r, &light, NULL, parents);
         d->parent = light.child;
         d->parent_edits = light.edits;

@@ -234,6 +234,9 @@ void skeletons_join(search *s, size_t start, const member *m);
 void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v);
 
 void archive_clear(archive *a); /* frees the genomes */
+/* The start with the light pipeline, from the opening: the parent while no child was committed. Its
+ * genome is borrowed, and it has no time. */
+member search_light_start(const search *s, size_t start);
 /* Makes a member of a result. The genome is borrowed. */
 member member_of(const search *s, const child_result *r, const search_verdict *v);
 bool search_passed(const search_verdict *v); /* whether the child is new and passed all gates */

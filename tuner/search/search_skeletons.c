@@ -13,15 +13,16 @@
  * which are crossed. It enters the islands like any other child, where local edits are drawn on it.
  *
  * The kinds of edits that open are swept first, each as often, since a structure of two edits is
- * found from its parts. What an option brings depends on the options of the others: four elements a
- * thread in one dimension and two in the other may be faster than two and two, which are slower
- * than two and four; a tile is best staged behind what divides the work; and a structure pays with
- * the edits that finish it alone. So three parts of the children are systematic, each drawn once: a
- * member's neighbours (its edits in the usual order; one option doubled or halved, or another
- * form), its extensions (by the edit of a skeleton of one edit, finished as the one or as the
- * other), and the member with fewer registers a thread, as more warps on an SM may pay for spills.
- * A skeleton that takes the time of another one of the same places joins no pool. Of skeletons that
- * divide the work into as many parts, the fastest alone is kept.
+ * found from its parts; those skeletons that have such an edit are tried with each kind, too, as it
+ * may have its only places there. What an option brings depends on the options of the others: four
+ * elements a thread in one dimension and two in the other may be faster than two and two, which are
+ * slower than two and four; a tile is best staged behind what divides the work; and a structure
+ * pays with the edits that finish it alone. So three parts of the children are systematic, each
+ * drawn once: a member's neighbours (its edits in the usual order; one option doubled or halved, or
+ * another form), its extensions (by the edit of a skeleton of one edit, finished as the one or as
+ * the other), and the member with fewer registers a thread, as more warps on an SM may pay for
+ * spills. A skeleton that takes the time of another one of the same places joins no pool. Of
+ * skeletons that divide the work into as many parts, the fastest alone is kept.
  *
  * LLVM builds a child of the pool unless its fast code at full shape takes twice as long as that of
  * its nearest built ancestor; others join the pool with an estimate. The small cases decide
@@ -52,6 +53,8 @@
 #define SWEEP_EARLY 0.5  /* ... so often is one of them drawn ... */
 #define SWEEP_LATE 0.03  /* ... and one of the rest */
 #define NEIGHBOURS 0.3   /* so often a neighbour is drawn, while there are any */
+#define OPENED 0.12      /* so often an edit that opens, on a skeleton that has one, ... */
+#define OPENED_TIMES 3   /* ... each so often at most */
 #define EXTENDED 0.15    /* so often an extension is drawn of what is left, the same */
 #define LIMITED 0.08     /* so often a limit of registers, before neighbours, the same */
 #define REDUCED 0.3    /* so often the fastest is drawn without an edit, while one is left to try */
@@ -110,8 +113,10 @@ static bool has_structure(const skeleton_pool *p) {
 
 bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng) {
     const skeleton_pool *p = &s->pools[start];
-    if (p->count == 0 || !has_structure(p))
+    if (!has_structure(p))
         return false;
+    if (p->count == 0) /* nothing was committed */
+        return p->swept < SWEPT && ev_pcg_unit(rng) < SWEEP_EARLY;
     double structure = p->structure.gain / p->structure.tries;
     double local = p->local.gain / p->local.tries;
     double share = structure / (structure + local), at = ev_pcg_unit(rng);
@@ -281,11 +286,14 @@ static ir_genome *next_neighbour(const search *s, const skeleton_pool *p, member
 /* Registers of a thread at which 16, 24, 32 and 48 warps fit an SM of 64 Ki registers. */
 static const int64_t limits[] = {128, 80, 64, 40};
 
-/* The next limit of a member's registers that makes no known genome; NULL: none is left. */
+/* The next limit of a member's registers that is below what it takes, and makes no known genome;
+ * NULL: none is left. */
 static ir_genome *next_limit(const search *s, const skeleton_pool *p, member *m) {
     uint64_t same_as = 0;
     while (!p->has_limit && m->limited < sizeof limits / sizeof limits[0]) {
-        ir_genome *next = ir_genome_limit(m->genome, limits[m->limited++]);
+        int64_t limit = limits[m->limited++];
+        bool binds = m->registers == 0 || limit < m->registers;
+        ir_genome *next = binds ? ir_genome_limit(m->genome, limit) : NULL;
         if (next && !search_knows(s, next, SEARCH_BY_GENOME, "", &same_as))
             return next;
         ir_genome_free(next);
@@ -344,13 +352,9 @@ static bool draw_next(search *s, skeleton_pool *p, double share, next_fn *next, 
 }
 
 /* Draws one edit that opens, each kind as often, on a skeleton of depth 0. */
-static bool draw_sweep(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
-                       ev_pcg *rng) {
-    size_t of[SKELETONS], count = list_members(p, 0, of);
-    if (ev_pcg_unit(rng) >= (p->swept < SWEPT ? SWEEP_EARLY : SWEEP_LATE) || count == 0)
-        return false;
+static void sweep(search *s, skeleton_pool *p, const member *first, recipe *r, draft *d,
+                  char parents[48], ev_pcg *rng) {
     p->swept++;
-    const member *first = choose_of(p, of, count, rng);
     bandit all = arms_for(p, first, rng), arms;
     for (unsigned arm = 0; arm < ARM_COUNT; arm++)
         all.open[arm] = all.open[arm] && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT &&
@@ -360,17 +364,72 @@ static bool draw_sweep(search *s, skeleton_pool *p, recipe *r, draft *d, char pa
     put_parent(d, first, first);
     recipe_steps(r, &arms, 1, ALTERNATIVES, rng);
     put_tabu(r, s);
+}
+
+static bool draw_sweep(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
+                       ev_pcg *rng) {
+    size_t of[SKELETONS], count = list_members(p, 0, of);
+    if (ev_pcg_unit(rng) >= (p->swept < SWEPT ? SWEEP_EARLY : SWEEP_LATE) || count == 0)
+        return false;
+    sweep(s, p, choose_of(p, of, count, rng), r, d, parents, rng);
     return true;
+}
+
+/* Takes an edit that opens and was tried fewer than OPENED_TIMES on a member; false: none is left.
+ */
+static bool open_next(member *m, const bandit *all, recipe *r, ev_pcg *rng) {
+    bandit arms = *all;
+    bool any = false;
+    for (unsigned arm = IR_EDIT_LOCAL_COUNT; arm < IR_EDIT_COUNT; arm++) {
+        uint64_t tried = m->opened >> 2 * (arm - IR_EDIT_LOCAL_COUNT) & 3;
+        arms.open[arm] = arms.open[arm] && tried < OPENED_TIMES && ir_edit_opens((ir_edit_kind)arm);
+        any = any || arms.open[arm];
+    }
+    for (unsigned arm = 0; arm < ARM_COUNT; arm++)
+        arms.open[arm] = arms.open[arm] && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT;
+    if (!any)
+        return false;
+    recipe_steps(r, &arms, 1, 1, rng);
+    m->opened += UINT64_C(1) << 2 * (r->steps[0].arms[0] - IR_EDIT_LOCAL_COUNT);
+    return true;
+}
+
+/* Draws an edit that opens on a skeleton that has such edits: what they made is a place for more,
+ * which no skeleton of depth 0 has. */
+static bool draw_opened(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
+                        ev_pcg *rng) {
+    double at = ev_pcg_unit(rng);
+    size_t from = (size_t)(at * at * at * (double)p->count);
+    if (ev_pcg_unit(rng) >= OPENED || p->swept < SWEPT)
+        return false;
+    for (size_t i = 0; i < p->count; i++) {
+        member *m = &p->members[(from + i) % p->count];
+        size_t depth = depth_of(m->genome);
+        bandit arms = arms_for(p, m, rng);
+        if (depth == 0 || depth + 1 >= SKELETON_DEPTHS || !open_next(m, &arms, r, rng))
+            continue;
+        recipe_parents(r, m, NULL, parents);
+        put_parent(d, m, m);
+        put_tabu(r, s);
+        return true;
+    }
+    return false;
 }
 
 void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
     skeleton_pool *p = &s->pools[d->start];
+    if (p->count == 0) {
+        member light = search_light_start(s, d->start);
+        sweep(s, p, &light, r, d, parents, rng);
+        return;
+    }
     if (draw_next(s, p, LIMITED, next_limit, r, d, parents, rng)) {
         d->limits = true;
         return;
     }
     if (draw_sweep(s, p, r, d, parents, rng) || draw_reduced(s, p, r, d, parents, rng) ||
         draw_next(s, p, NEIGHBOURS, next_neighbour, r, d, parents, rng) ||
+        draw_opened(s, p, r, d, parents, rng) ||
         draw_next(s, p, EXTENDED, next_extension, r, d, parents, rng))
         return;
     const member *first = choose(p, rng), *mate = choose(p, rng);
@@ -403,6 +462,8 @@ static bool adds_nothing_to(const member *m, const member *other) {
     if (!holds_edits(m->genome, other->genome) || m->ns < other->ns * (1 - NOTHING))
         return false;
     bool opens = ir_genome_opening_count(m->genome) > ir_genome_opening_count(other->genome);
+    if (ir_genome_axes_count(m->genome) > ir_genome_axes_count(other->genome))
+        return false;
     return !opens || m->ns <= other->ns * (1 + NOTHING);
 }
 

@@ -363,13 +363,14 @@ static void test_retune_changes_one_edit_of_the_prefix(void **state) {
 }
 
 /* The neighbours of a genome are one step away in one edit, and each comes once. The form `kept` is
- * of kernels whose grid cannot be computed, so no other form has such a neighbour. */
+ * of kernels whose grid cannot be computed, so no other form has such a neighbour; what an argument
+ * is a multiple of is no size. */
 static void test_neighbours_are_one_step_away(void **state) {
     (void)state;
     ir_genome *genome = genome_from(json_pack(
         "{s:s,s:[{s:s,s:s,s:i,s:s},{s:s,s:s,s:i,s:s},{s:s,s:s,s:i},{s:s,s:i}]}", "start", "s",
         "edits", "kind", "coarsen", "anchor", "y", "option", 2, "form", "far", "kind", "specialise",
-        "anchor", "a2", "option", 77, "form", "equal", "kind", "unroll-turns", "anchor", "loop 0",
+        "anchor", "a2", "option", 4, "form", "multiple", "kind", "unroll-turns", "anchor", "loop 0",
         "option", 4, "kind", "relabel-threads", "option", 16));
     static const char *const steps[] = {"coarsen 4 far",     "unroll-turns 8 ",
                                         "unroll-turns 2 ",   "relabel-threads 8 ",

@@ -29,6 +29,71 @@ static ev_status add_structure(void *context, const ir_genome *parent, ir_edit_k
     return EV_OK;
 }
 
+/* What the draws of a child asked for, in order. */
+typedef struct asked {
+    ir_edit_kind kinds[16];
+    size_t count;
+    ir_edit_kind without; /* has no place */
+} asked;
+
+static ev_status note_structure(void *context, const ir_genome *parent, ir_edit_kind kind,
+                                const ir_hints *hints, ev_pcg *rng, ir_genome **out,
+                                ev_error *err) {
+    (void)hints, (void)rng;
+    asked *a = context;
+    assert_true(a->count < 16);
+    if (kind == a->without)
+        return ev_fail(err, EV_BAD, "no place");
+    a->kinds[a->count++] = kind;
+    *out = ir_genome_clone(parent);
+    return EV_OK;
+}
+
+/* The kinds of edits that a step of one structural edit takes with a seed. */
+static asked draw_chain(ir_edit_kind first, ir_edit_kind without, uint64_t seed) {
+    const task t = {.starts = (task_start *)&textbook, .start_count = 1};
+    asked a = {.without = without};
+    ir_genome *bare = genome_of(0, -1);
+    draw_bases bases = {.get = no_base, .structure = note_structure, .context = &a};
+    recipe r = {.parents = {bare},
+                .parent_count = 1,
+                .steps = {{.arms = {first}, .count = 1}},
+                .step_count = 1,
+                .stream = {.seed = seed}};
+    drawn_child child = {0};
+    ev_str operators = EV_STR_EMPTY;
+    assert_int_equal(draw_child(&t, &bases, &r, &child, &operators, NULL), EV_OK);
+    drawn_child_free(&child);
+    ev_str_free(&operators);
+    recipe_free(&r);
+    return a;
+}
+
+/* An edit may come with one that uses what it makes, and that one with another. A follower without
+ * a place leaves the turn to the next one. */
+static void test_followers_have_followers(void **state) {
+    (void)state;
+    size_t lengths[16] = {0}, rows_of_columns = 0, staged = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        asked a = draw_chain(IR_EDIT_SPLIT_LANES, IR_EDIT_COUNT, seed);
+        static const ir_edit_kind chain[] = {IR_EDIT_SPLIT_LANES, IR_EDIT_UNROLL_TURNS,
+                                             IR_EDIT_GROUP_LOADS};
+        assert_true(a.count >= 1 && a.count <= 3);
+        assert_memory_equal(a.kinds, chain, a.count * sizeof chain[0]);
+        lengths[a.count]++;
+        a = draw_chain(IR_EDIT_DELINEARIZE, IR_EDIT_COUNT, seed);
+        assert_true(a.count <= 5); /* with four followers */
+        rows_of_columns +=
+            a.count >= 3 && a.kinds[1] == IR_EDIT_DELINEARIZE && a.kinds[2] == IR_EDIT_COARSEN;
+        a = draw_chain(IR_EDIT_COARSEN, IR_EDIT_UNROLL_LOOP, seed);
+        assert_true(a.count == 1 || a.kinds[1] == IR_EDIT_STAGE);
+        staged += a.count > 1;
+    }
+    for (size_t length = 1; length <= 3; length++)
+        assert_true(lengths[length] > 50);
+    assert_true(rows_of_columns > 20 && staged > 100);
+}
+
 static ir_genome *step(const ir_genome *parent, unsigned arm, const ir_genome *stock) {
     const task t = {.starts = (task_start *)&textbook, .start_count = 1};
     draw_bases bases = {.get = no_base, .structure = add_structure};
@@ -133,6 +198,7 @@ static void test_stock_takes_its_usual_place(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_followers_have_followers),
         cmocka_unit_test(test_steps_on_structure_drop_local_edits),
         cmocka_unit_test(test_a_child_is_mended),
         cmocka_unit_test(test_stock_takes_its_usual_place),

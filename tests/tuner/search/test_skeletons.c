@@ -18,6 +18,7 @@ typedef struct fed {
     search *s;
     search_start start;
     uint64_t structure, local; /* children drawn from the pool, and others */
+    uint32_t registers;        /* of the next children */
 } fed;
 
 static void begin_with(fed *f) {
@@ -75,8 +76,10 @@ static bool feed(fed *f, ir_genome *genome, const char *operators, double ns) {
     f->structure += is_of_pool;
     f->local += !is_of_pool;
     recipe_free(&r);
-    child_result result = {.genome = genome,
-                           .outcome = {.origin = SEARCH_TIMED, .stopped = GATE_NONE, .ns = ns}};
+    child_result result = {
+        .genome = genome,
+        .outcome = {
+            .origin = SEARCH_TIMED, .stopped = GATE_NONE, .ns = ns, .registers = f->registers}};
     (void)snprintf(result.operators, sizeof result.operators, "%s", operators);
     (void)snprintf(hash, sizeof hash, "code %d", number++);
     (void)snprintf(result.hashes[SEARCH_BY_IR], sizeof result.hashes[0], "%s", hash);
@@ -400,6 +403,26 @@ static void test_limits_are_tried_once(void **state) {
     }
 }
 
+/* A limit that is no lower than the registers that a skeleton takes changes nothing. */
+static void test_limits_that_bind_nothing_are_not_tried(void **state) {
+    (void)state;
+    fed f;
+    int64_t product = 1, registers = 0;
+    open_search(&f, 30);
+    f.registers = 80;
+    (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
+    for (int i = 0; i < 600; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+        if (is_limited(&r, &registers) && ir_genome_prefix_count(r.parents[0]) > 0)
+            product *= registers;
+        recipe_free(&r);
+        stop_child(&f, GATE_TIMED);
+    }
+    assert_int_equal(product, 64 * 40);
+    search_free(f.s);
+}
+
 /* A skeleton of the same places that takes the same time joins no pool: its options do nothing. */
 static void test_a_twin_makes_no_skeleton(void **state) {
     (void)state;
@@ -459,6 +482,69 @@ static void test_an_extent_has_one_place(void **state) {
     (void)feed(&f, skeleton_of(false, 2, 4), "coarsen-threads", 510);
     assert_int_equal(count_parents(&f, false, 2), 0);
     search_free(f.s);
+}
+
+/* Half of the children that are drawn before the first one is committed have structure. */
+static void test_the_sweep_begins_before_any_child_is_known(void **state) {
+    (void)state;
+    fed f;
+    size_t structural = 0;
+    recipe r;
+    begin(&f, 30);
+    for (int i = 0; i < 2 + 20; i++) {
+        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+        structural += i >= 2 && is_structural(&r) && r.steps[0].arms[0] == IR_EDIT_COARSEN;
+        recipe_free(&r);
+    }
+    assert_true(structural >= 5 && structural <= 15);
+    search_free(f.s);
+}
+
+/* Rows and columns of threads change no time, and are what edits of rows need. */
+static void test_a_skeleton_of_other_places_stays(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    ir_genome *rows =
+        genome_from(json_pack("{s:s,s:[{s:s,s:s,s:i}]}", "start", "textbook", "edits", "kind",
+                              "delinearize", "anchor", "x by width", "option", 32));
+    (void)feed(&f, rows, "delinearize", 1000);
+    assert_true(count_parents(&f, false, 1) > 0);
+    search_free(f.s);
+}
+
+/* An edit that opens may have places on a skeleton alone that has such an edit: each is drawn
+ * there, and no more than three times as the only step of a list. */
+static void test_edits_that_open_are_tried_on_each_skeleton(void **state) {
+    (void)state;
+    size_t drawn[2] = {0};
+    for (size_t is_open = 0; is_open < 2; is_open++) {
+        fed f = {
+            .start = {
+                .start = &textbook,
+                .sites = {
+                    [IR_EDIT_SINK] = 9, [IR_EDIT_COARSEN] = 900, [IR_EDIT_DELINEARIZE] = is_open}}};
+        begin_with(&f);
+        feed_starts(&f);
+        (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
+        for (int i = 0; i < 600; i++) {
+            recipe r;
+            assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+            drawn[is_open] += r.step_count == 1 && r.steps[0].count == 1 &&
+                              ir_genome_prefix_count(r.parents[0]) == 1 &&
+                              r.steps[0].arms[0] == IR_EDIT_DELINEARIZE;
+            child_result slow = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_TIMED}};
+            if (r.step_count > 0)
+                (void)snprintf(slow.operators, sizeof slow.operators, "%s",
+                               arm_name(r.steps[0].arms[0]));
+            recipe_free(&r);
+            search_verdict v;
+            assert_int_equal(search_commit(f.s, &slow, &v, NULL), EV_OK);
+        }
+        search_free(f.s);
+    }
+    assert_int_equal(drawn[0], 0);
+    assert_int_equal(drawn[1], 3);
 }
 
 /* All kinds of edits that open come early, however many places each has. */
@@ -691,6 +777,10 @@ int main(void) {
         cmocka_unit_test(test_edits_that_open_are_swept),
         cmocka_unit_test(test_neighbours_are_tried_once),
         cmocka_unit_test(test_limits_are_tried_once),
+        cmocka_unit_test(test_limits_that_bind_nothing_are_not_tried),
+        cmocka_unit_test(test_the_sweep_begins_before_any_child_is_known),
+        cmocka_unit_test(test_a_skeleton_of_other_places_stays),
+        cmocka_unit_test(test_edits_that_open_are_tried_on_each_skeleton),
         cmocka_unit_test(test_a_twin_makes_no_skeleton),
         cmocka_unit_test(test_an_edit_that_does_nothing_makes_no_skeleton),
         cmocka_unit_test(test_each_depth_has_a_share_of_the_pool),
