@@ -115,8 +115,8 @@ bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng) {
     const skeleton_pool *p = &s->pools[start];
     if (!has_structure(p))
         return false;
-    if (p->count == 0) /* nothing was committed */
-        return p->swept < SWEPT && ev_pcg_unit(rng) < SWEEP_EARLY;
+    if (p->count == 0) /* a start that fails has no skeletons later either */
+        return s->committed < s->opening_count && ev_pcg_unit(rng) < SWEEP_EARLY;
     double structure = p->structure.gain / p->structure.tries;
     double local = p->local.gain / p->local.tries;
     double share = structure / (structure + local), at = ev_pcg_unit(rng);
@@ -375,6 +375,9 @@ static bool draw_sweep(search *s, skeleton_pool *p, recipe *r, draft *d, char pa
     return true;
 }
 
+_Static_assert(2 * (IR_EDIT_COUNT - IR_EDIT_LOCAL_COUNT) <= 64,
+               "two bits an edit in member.opened");
+
 /* Takes an edit that opens and was tried fewer than OPENED_TIMES on a member; false: none is left.
  */
 static bool open_next(member *m, const bandit *all, recipe *r, ev_pcg *rng) {
@@ -457,7 +460,8 @@ static bool holds_edits(const ir_genome *genome, const ir_genome *other) {
 }
 
 /* Whether a skeleton has all edits of another one, at the same macros, and is no faster, or as fast
- * if the edits that it has beside them make places for more: they, or their order, do nothing. */
+ * if the edits that it has beside them make places for more: they, or their order, do nothing. Rows
+ * and columns of threads are never nothing, however slow: others need them. */
 static bool adds_nothing_to(const member *m, const member *other) {
     if (!holds_edits(m->genome, other->genome) || m->ns < other->ns * (1 - NOTHING))
         return false;
