@@ -371,7 +371,8 @@ typedef struct evoke_rank {
  * loads the variant in each, fills the tables of addresses, those in the scratch memory, too, and
  * gives the buffers that have a `before` their value at the shape. `buffer_count`: of each rank.
  * Call before the first launch, and again for another variant, other buffers, or scratch memory
- * that was used elsewhere, each time with the shape of the next launch and no launch under way.
+ * that was used elsewhere, each time with the shape of the next launch and no launch under way. The
+ * call returns when the copies have arrived: it waits for all work of each context.
  * EVOKE_BAD: as of evoke_variant_launch_ranks, but for streams and room; two GPUs without peer
  * access. EVOKE_INFRA: an error of the driver. */
 EVOKE_API evoke_status evoke_variant_prepare_ranks(const evoke_variant *variant,
