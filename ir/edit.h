@@ -56,15 +56,15 @@ typedef enum ir_anchor_kind {
     IR_ANCHOR_LOOP,      /* "loop 0.1": the second loop in the first outermost one */
     IR_ANCHOR_ARGUMENT,  /* "a3" */
     IR_ANCHOR_SHARED,    /* "s0": the first shared array of the kernel */
-    IR_ANCHOR_DIVISOR    /* "x by w": the index along x where argument w divides it */
+    IR_ANCHOR_DIVISOR    /* "x by w": the index along x where w divides it */
 } ir_anchor_kind;
 
-#define IR_ANCHOR_PATH 24
+#define IR_ANCHOR_PATH 64
 
 typedef struct ir_anchor {
     ir_anchor_kind kind;
     uint32_t number;
-    char path[IR_ANCHOR_PATH]; /* of a loop, "0.1"; of a divisor, the argument's name */
+    char path[IR_ANCHOR_PATH]; /* of a loop, "0.1"; of a divisor, "w" or "(w + 1) / 2" */
 } ir_anchor;
 
 /* The form of a structural edit that has several; "strided" and so on in JSON. */
@@ -121,7 +121,7 @@ bool ir_edit_add_repair(ir_edit *edit, ir_repair repair);
 bool ir_edit_only_marks(ir_edit_kind kind);
 
 /* The text of an anchor, such as "loop 0.1". */
-#define IR_ANCHOR_TEXT 32
+#define IR_ANCHOR_TEXT (IR_ANCHOR_PATH + 8)
 void ir_anchor_print(const ir_anchor *anchor, char text[IR_ANCHOR_TEXT]);
 const char *ir_form_name(ir_form form);
 

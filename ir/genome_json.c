@@ -1,4 +1,5 @@
 /* Genomes and edits as JSON, with a strict reader that refuses unknown keys. */
+#include "base/expr.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "ir/edit.h"
@@ -223,18 +224,20 @@ static bool is_loop_path(const char *text) {
            text[0] != '.' && text[length - 1] != '.' && !strstr(text, "..");
 }
 
-/* "x by width": an axis and the name of an argument. */
+/* "x by width", "x by (width + 1) / 2": an axis, and an expression of the launch plan. */
 static bool read_divisor(const char *text, ir_anchor *out) {
     static const char by[] = " by ";
     const char *axis = text[0] ? strchr(axes, text[0]) : NULL;
+    bool is_constant = false;
+    ev_error ignored;
     if (!axis || strncmp(text + 1, by, sizeof by - 1) != 0)
         return false;
-    const char *name = text + sizeof by;
-    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-    if (length == 0 || length >= IR_ANCHOR_PATH || name[length] != '\0')
+    const char *divisor = text + sizeof by;
+    size_t length = strlen(divisor);
+    if (length >= IR_ANCHOR_PATH || expr_check(divisor, NULL, &is_constant, &ignored) != EV_OK)
         return false;
     *out = (ir_anchor){.kind = IR_ANCHOR_DIVISOR, .number = (uint32_t)(axis - axes)};
-    memcpy(out->path, name, length + 1);
+    memcpy(out->path, divisor, length + 1);
     return true;
 }
 

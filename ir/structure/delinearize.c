@@ -1,10 +1,11 @@
 /* Delinearize: threads of a flat index stand as rows and columns.
  *
  * A kernel that computes `at = block * size + thread`, then `at % w` and `at / w`, gets the columns
- * along the axis of `at` and the rows along an axis that the launch does not use. The remainder is
- * the column and the quotient the row, so the divisions go; what the kernel computes from `at`
- * itself takes row * w + column. `at / (w * h)` is row / h. A second edit may divide the rows. A
- * test of `at` against w * n is one of row against n.
+ * along the axis of `at` and the rows along an axis that the launch does not use; w is an argument,
+ * or computed from arguments alone, as (width + 1) / 2, which the launch's grid computes as well.
+ * The remainder is the column and the quotient the row, so the divisions go; what the kernel
+ * computes from `at` itself takes row * w + column. `at / (w * h)` is row / h. A second edit may
+ * divide the rows. A test of `at` against w * n is one of row against n.
  *
  * Threads behind the end of a row do nothing. Threads behind the old grid do nothing either: the
  * kernel's own test of `at` keeps them away if there is one at its beginning, else a new one. */
@@ -24,7 +25,7 @@ typedef struct delinearizing {
     uint32_t axis, other; /* of the columns, of the rows */
     uint32_t size;        /* threads of a block along `axis` before */
     int64_t width;        /* the same afterwards */
-    LLVMValueRef divisor; /* an argument */
+    LLVMValueRef divisor; /* an argument, a number, or what the first block computes from them */
     LLVMValueRef column, row;
     uint32_t row_tests, other_tests; /* of the flat index: those that became tests of the row */
 } delinearizing;
@@ -46,18 +47,24 @@ static bool list_factors(LLVMValueRef product, LLVMValueRef out[MOST_FACTORS], u
     return true;
 }
 
-/* Whether an instruction divides the flat index by a product with the divisor. The other factors
- * come in others[*count]. */
-static bool divides(LLVMValueRef insn, uint32_t axis, uint32_t size, LLVMValueRef divisor,
-                    LLVMValueRef others[MOST_FACTORS], uint32_t *count) {
+/* The factors by which an instruction divides the flat index. False: it does not divide it. */
+static bool divides_by(LLVMValueRef insn, uint32_t axis, uint32_t size,
+                       LLVMValueRef factors[MOST_FACTORS], uint32_t *count) {
     LLVMOpcode op = LLVMGetInstructionOpcode(insn);
     bool is_division = op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
     *count = 0;
-    if (!is_division || !ir_flat_is(LLVMGetOperand(insn, 0), axis, size) ||
-        !list_factors(LLVMGetOperand(insn, 1), others, count))
+    return is_division && ir_flat_is(LLVMGetOperand(insn, 0), axis, size) &&
+           list_factors(LLVMGetOperand(insn, 1), factors, count);
+}
+
+/* Whether an instruction divides the flat index by a product with the divisor. The other factors
+ * come in others[*count]. */
+static bool divides(const delinearizing *d, LLVMValueRef insn, LLVMValueRef others[MOST_FACTORS],
+                    uint32_t *count) {
+    if (!divides_by(insn, d->axis, d->size, others, count))
         return false;
     for (uint32_t i = 0; i < *count; i++) {
-        if (others[i] != divisor)
+        if (others[i] != d->divisor)
             continue;
         others[i] = others[--*count];
         return true;
@@ -65,15 +72,146 @@ static bool divides(LLVMValueRef insn, uint32_t axis, uint32_t size, LLVMValueRe
     return false;
 }
 
-bool ir_structure_delinearizes(const ir_flow *flow, uint32_t axis, uint32_t size,
-                               LLVMValueRef argument) {
-    LLVMValueRef others[MOST_FACTORS];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < flow->insn_count; i++) {
-        if (divides(flow->insns[i], axis, size, argument, others, &count))
-            return true;
+/* ---- divisors as the launch plan has them ------------------------------------------------------
+ */
+
+/* An expression of the launch plan that grows. */
+typedef struct divisor_text {
+    const ir_source *source;
+    LLVMValueRef function;
+    char text[IR_ANCHOR_PATH];
+    size_t length;
+} divisor_text;
+
+/* False: it gets too long. */
+static bool put(divisor_text *t, const char *part) {
+    size_t length = strlen(part);
+    if (t->length + length >= sizeof t->text)
+        return false;
+    memcpy(t->text + t->length, part, length + 1);
+    t->length += length;
+    return true;
+}
+
+static bool put_number(divisor_text *t, long long number) {
+    char text[24];
+    (void)snprintf(text, sizeof text, "%lld", number);
+    return put(t, text);
+}
+
+/* An argument that the plan knows. */
+static bool put_argument(divisor_text *t, LLVMValueRef argument) {
+    for (unsigned i = 0; i < t->source->argument_count && i < LLVMCountParams(t->function); i++) {
+        if (LLVMGetParam(t->function, i) == argument && t->source->arguments[i][0] != '\0')
+            return put(t, t->source->arguments[i]);
     }
     return false;
+}
+
+/* The sign of an operation in the plan; 0: it has none. A shift by a number is a product or a
+ * quotient: *by is its other factor. */
+static char sign_of(LLVMValueRef insn, long long *by) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(insn);
+    *by = 0;
+    if (op == LLVMShl || op == LLVMLShr || op == LLVMAShr) {
+        LLVMValueRef bits = LLVMGetOperand(insn, 1);
+        long long count = LLVMIsAConstantInt(bits) ? LLVMConstIntGetSExtValue(bits) : -1;
+        if (count < 0 || count > 30)
+            return 0;
+        *by = 1LL << count;
+        return op == LLVMShl ? '*' : '/';
+    }
+    switch (op) {
+    case LLVMAdd:
+        return '+';
+    case LLVMSub:
+        return '-';
+    case LLVMMul:
+        return '*';
+    case LLVMSDiv:
+    case LLVMUDiv:
+        return '/';
+    default:
+        return 0;
+    }
+}
+
+/* A value as an expression of the launch plan. False: the plan cannot compute it. */
+static bool put_value(divisor_text *t, LLVMValueRef value, bool is_nested) {
+    LLVMValueRef inner = ir_flat_without_casts(value);
+    if (LLVMIsAArgument(inner))
+        return put_argument(t, inner);
+    if (LLVMIsAConstantInt(inner))
+        return put_number(t, LLVMConstIntGetSExtValue(inner));
+    long long by = 0;
+    char sign = LLVMIsAInstruction(inner) ? sign_of(inner, &by) : 0;
+    if (sign == 0)
+        return false;
+    LLVMValueRef second = LLVMGetOperand(inner, 1);
+    if (by == 0 && LLVMIsAConstantInt(second) && LLVMConstIntGetSExtValue(second) < 0 &&
+        sign == '+') {
+        sign = '-';
+        by = -LLVMConstIntGetSExtValue(second);
+    }
+    const char between[] = {' ', sign, ' ', '\0'};
+    return (!is_nested || put(t, "(")) && put_value(t, LLVMGetOperand(inner, 0), true) &&
+           put(t, between) && (by > 0 ? put_number(t, by) : put_value(t, second, true)) &&
+           (!is_nested || put(t, ")"));
+}
+
+/* Whether a value can be a divisor; its expression comes in *t. */
+static bool print_divisor(const ir_flow *flow, const ir_source *source, LLVMValueRef value,
+                          divisor_text *t) {
+    *t = (divisor_text){.source = source, .function = flow->function};
+    if (LLVMIsAConstantInt(value) && LLVMConstIntGetSExtValue(value) < 2)
+        return false;
+    return put_value(t, value, false);
+}
+
+/* Finds the next divisor of the index, from instruction *insn and its factor *factor on, which are
+ * moved behind it. NULL: there is none. */
+static LLVMValueRef next_divisor(const ir_flow *flow, const ir_source *source, uint32_t axis,
+                                 uint32_t size, uint32_t *insn, uint32_t *factor,
+                                 divisor_text *text) {
+    LLVMValueRef factors[MOST_FACTORS];
+    uint32_t count = 0;
+    for (; *insn < flow->insn_count; (*insn)++, *factor = 0) {
+        if (!divides_by(flow->insns[*insn], axis, size, factors, &count))
+            continue;
+        while (*factor < count) {
+            LLVMValueRef found = factors[(*factor)++];
+            if (print_divisor(flow, source, found, text))
+                return found;
+        }
+    }
+    return NULL;
+}
+
+static uint32_t add_text(const char *text, uint32_t count, char out[IR_DIVISORS][IR_ANCHOR_PATH]) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(out[i], text) == 0)
+            return count;
+    }
+    if (count < IR_DIVISORS)
+        (void)snprintf(out[count++], IR_ANCHOR_PATH, "%s", text);
+    return count;
+}
+
+uint32_t ir_structure_divisors(const ir_flow *flow, const ir_source *source, uint32_t axis,
+                               uint32_t size, char out[IR_DIVISORS][IR_ANCHOR_PATH]) {
+    divisor_text text;
+    uint32_t count = 0;
+    unsigned arguments = LLVMCountParams(flow->function);
+    for (unsigned i = 0; i <= arguments; i++) { /* one turn more, for those that are computed */
+        uint32_t insn = 0, factor = 0;
+        for (LLVMValueRef found;
+             (found = next_divisor(flow, source, axis, size, &insn, &factor, &text));) {
+            bool is_due =
+                i < arguments ? found == LLVMGetParam(flow->function, i) : !LLVMIsAArgument(found);
+            count = is_due ? add_text(text.text, count, out) : count;
+        }
+    }
+    return count;
 }
 
 /* ---- what is written --------------------------------------------------------------------------
@@ -182,7 +320,7 @@ static ev_status replace(delinearizing *d, ev_error *err) {
         LLVMValueRef insn = d->flow.insns[i];
         if (LLVMIsAICmpInst(insn))
             replace_test(d, i);
-        if (!divides(insn, d->axis, d->size, d->divisor, others, &count))
+        if (!divides(d, insn, others, &count))
             continue;
         LLVMPositionBuilderBefore(d->builder, insn);
         LLVMReplaceAllUsesWith(insn, divided(d, insn, others, count));
@@ -261,20 +399,19 @@ static ev_status check_launch(delinearizing *d, const ir_edit *edit, ev_error *e
     return EV_OK;
 }
 
-/* The kernel's argument that the edit names. */
+/* The divisor that the edit names. */
 static ev_status find_divisor(delinearizing *d, const ir_edit *edit, ev_error *err) {
-    const ir_source *source = d->s->source;
-    for (size_t i = 0; i < source->argument_count; i++) {
-        if (strcmp(source->arguments[i], edit->anchor.path) != 0 ||
-            i >= LLVMCountParams(d->s->function))
-            continue;
-        d->divisor = LLVMGetParam(d->s->function, (unsigned)i);
-        if (ir_structure_delinearizes(&d->flow, d->axis, d->size, d->divisor))
+    uint32_t insn = 0, factor = 0;
+    divisor_text text;
+    LLVMValueRef found;
+    while (
+        (found = next_divisor(&d->flow, d->s->source, d->axis, d->size, &insn, &factor, &text))) {
+        d->divisor = found;
+        if (strcmp(text.text, edit->anchor.path) == 0)
             return EV_OK;
-        return ev_fail(err, EV_BAD, "the kernel does not divide its index along %c by %s",
-                       axes[d->axis], edit->anchor.path);
     }
-    return ev_fail(err, EV_BAD, "the kernel has no argument %s", edit->anchor.path);
+    return ev_fail(err, EV_BAD, "the kernel does not divide its index along %c by %s",
+                   axes[d->axis], edit->anchor.path);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------
@@ -295,10 +432,38 @@ static LLVMValueRef write_test(const delinearizing *d, bool is_bounded_already) 
     return LLVMBuildAnd(d->builder, inside, there, "");
 }
 
+/* Copies what is computed from arguments alone to where the builder stands. */
+static LLVMValueRef copy_here(const delinearizing *d, LLVMValueRef value) {
+    if (!LLVMIsAInstruction(value))
+        return value;
+    LLVMValueRef copy = LLVMInstructionClone(value);
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(copy); i++)
+        LLVMSetOperand(copy, i, copy_here(d, LLVMGetOperand(value, i)));
+    LLVMInsertIntoBuilder(d->builder, copy);
+    return copy;
+}
+
+/* Computes the divisor in the first block, once for the whole kernel. */
+static void move_divisor(delinearizing *d) {
+    divisor_text text, other;
+    if (!LLVMIsAInstruction(d->divisor) ||
+        !print_divisor(&d->flow, d->s->source, d->divisor, &text))
+        return;
+    d->divisor = copy_here(d, d->divisor);
+    for (uint32_t i = 0; i < d->flow.insn_count; i++) {
+        LLVMValueRef insn = d->flow.insns[i];
+        if (LLVMTypeOf(insn) == LLVMTypeOf(d->divisor) &&
+            print_divisor(&d->flow, d->s->source, insn, &other) &&
+            strcmp(text.text, other.text) == 0)
+            LLVMReplaceAllUsesWith(insn, d->divisor);
+    }
+}
+
 /* Writes a new first block, which finds the thread's place or ends. */
 static ev_status write_entry(delinearizing *d, ev_error *err) {
     bool bounded = ir_flat_is_bounded(&d->flow, d->axis, d->size);
     ir_entry entry = ir_flat_open(d->s, &d->flow, d->builder);
+    move_divisor(d);
     /* No launch has so many threads along y or z that the number wraps, nor along x if the columns
      * are those of a row. */
     LLVMTypeRef type = LLVMInt32TypeInContext(d->s->base->context);

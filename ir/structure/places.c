@@ -75,19 +75,15 @@ static void add_arguments(const ir_flow *flow, ir_edit_kind kind, anchor_list *o
     }
 }
 
-/* Arguments that divide an index of the kernel. */
+/* What divides an index of the kernel. */
 static void add_divisors(const ir_flow *flow, const ir_base *base, const ir_source *source,
                          anchor_list *out) {
+    char divisors[IR_DIVISORS][IR_ANCHOR_PATH];
     for (uint32_t axis = 0; axis < IR_AXES; axis++) {
-        for (unsigned i = 0; i < source->argument_count && i < LLVMCountParams(flow->function);
-             i++) {
+        uint32_t count = ir_structure_divisors(flow, source, axis, base->block[axis], divisors);
+        for (uint32_t i = 0; i < count; i++) {
             ir_anchor anchor = {.kind = IR_ANCHOR_DIVISOR, .number = axis};
-            LLVMValueRef argument = LLVMGetParam(flow->function, i);
-            size_t length = strlen(source->arguments[i]); /* 0: it has no name in the plan */
-            if (length == 0 || length >= sizeof anchor.path ||
-                !ir_structure_delinearizes(flow, axis, base->block[axis], argument))
-                continue;
-            (void)snprintf(anchor.path, sizeof anchor.path, "%s", source->arguments[i]);
+            memcpy(anchor.path, divisors[i], sizeof anchor.path);
             add(out, anchor);
         }
     }

@@ -98,10 +98,12 @@ ev_status ir_structure_resize(ir_structure *s, const ir_edit *edit, ev_error *er
 
 ev_status ir_structure_delinearize(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
-/* Whether the kernel divides its index along an axis by the argument; `size`: threads of a block
- * along the axis. */
-bool ir_structure_delinearizes(const ir_flow *flow, uint32_t axis, uint32_t size,
-                               LLVMValueRef argument);
+/* By what the kernel divides its index along an axis, as expressions of the launch plan, each once:
+ * arguments in their order, then what is computed from arguments, as "(width + 1) / 2"; returns how
+ * many. `size`: threads of a block along the axis. */
+#define IR_DIVISORS 8
+uint32_t ir_structure_divisors(const ir_flow *flow, const ir_source *source, uint32_t axis,
+                               uint32_t size, char out[IR_DIVISORS][IR_ANCHOR_PATH]);
 
 /* Whether `specialise` takes an argument: a whole number whose value makes the kernel cheaper. */
 bool ir_structure_specialises(const ir_flow *flow, LLVMValueRef argument);

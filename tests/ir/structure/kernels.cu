@@ -661,6 +661,21 @@ extern "C" __global__ void planes(PARAMETERS) {
     y[(plane * m + row) * n + column] = x[inside] * 2 + (float)(column + 100 * row);
 }
 
+/* Every second column of x; a row of y is as long as arguments say, and of six elements. */
+extern "C" __global__ void halves(PARAMETERS) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x, half = (n + 1) / 2;
+    if (at >= m * half)
+        return;
+    int column = 2 * (at % half), row = at / half;
+    y[at] = x[row * n + column] + (column + 1 < n ? x[row * n + column + 1] : w[row % 2]);
+}
+
+extern "C" __global__ void sixes(PARAMETERS) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < m * n)
+        y[at] = x[at] * (float)(at % 6) + (float)(at / 6);
+}
+
 /* No test keeps the index inside: the grid is exact. */
 extern "C" __global__ void exact(PARAMETERS) {
     int at = blockIdx.x * blockDim.x + threadIdx.x;

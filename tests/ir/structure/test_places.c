@@ -2,6 +2,7 @@
  * is not drawn again, what is kept between draws changes nothing, and a child keeps what holds for
  * any base alone. */
 #include "base/str.h"
+#include "ir/edit.h"
 #include "ir/ir.h"
 
 #include <setjmp.h>
@@ -26,9 +27,14 @@ static const launch_rule rules[] = {
     {.entry = "taps",
      .grid = {"ceil_div(m * n, 32)", "1", "1"},
      .block = {"32", "1", "1"},
+     .shared = "0"},
+    {.entry = "halves",
+     .grid = {"ceil_div(m * ((n + 1) / 2), 32)", "1", "1"},
+     .block = {"32", "1", "1"},
      .shared = "0"}};
 static const launch_plan product = {.launches = &rules[0], .launch_count = 1};
 static const launch_plan taps = {.launches = &rules[2], .launch_count = 1};
+static const launch_plan halves = {.launches = &rules[3], .launch_count = 1};
 static const launch_plan exchanged = {.launches = &rules[1], .launch_count = 1};
 
 /* What m and n are at the timed cases of the search. */
@@ -314,6 +320,36 @@ static void test_a_divisor_has_a_name(void **state) {
     ir_genome_free(parent);
 }
 
+/* A divisor may be what the launch plan computes from arguments, too. */
+static void test_a_divisor_is_computed(void **state) {
+    (void)state;
+    ir_genome *parent = genome_of(json_array()), *child = NULL;
+    ir_source source = source_of(&halves, parent);
+    size_t sites[IR_EDIT_COUNT] = {0};
+    ev_pcg rng = ev_pcg_child(1, 0, 0, 0);
+    OK(ir_structure_sites(&source, sites, &err));
+    assert_int_equal(sites[IR_EDIT_DELINEARIZE], 5);
+    for (int i = 0; i < 10 && !child; i++) /* a draw may take an option of too many threads */
+        (void)!ir_structure_draw(&source, IR_EDIT_DELINEARIZE, NULL, &rng, &child, &err);
+    assert_non_null(child);
+    assert_string_equal(ir_genome_edit(child, 0)->anchor.path, "(n + 1) / 2");
+    ir_genome_free(child);
+    ir_genome_free(parent);
+}
+
+static void test_a_divisor_is_an_expression(void **state) {
+    (void)state;
+    static const char *const anchors[] = {"x by ", "x by n +", "x by (n + 1", "x by n by m"};
+    for (size_t i = 0; i < sizeof anchors / sizeof anchors[0]; i++) {
+        ir_genome *genome = NULL;
+        json_t *json = json_pack("{s:s,s:[{s:s,s:s,s:i}]}", "start", "textbook", "edits", "kind",
+                                 "delinearize", "anchor", anchors[i], "option", 8);
+        assert_non_null(json);
+        assert_int_equal(ir_genome_from_json(json, &genome, &err), EV_BAD);
+        json_decref(json);
+    }
+}
+
 /* ---- genomes ---- */
 
 static ir_genome *coarsened(void) {
@@ -596,6 +632,8 @@ int main(void) {
         cmocka_unit_test(test_a_child_keeps_what_holds_for_any_base),
         cmocka_unit_test(test_sites_are_counted),
         cmocka_unit_test(test_a_divisor_has_a_name),
+        cmocka_unit_test(test_a_divisor_is_computed),
+        cmocka_unit_test(test_a_divisor_is_an_expression),
         cmocka_unit_test(test_notes_of_places_change_no_draw),
         cmocka_unit_test(test_a_base_is_the_same_from_a_store),
         cmocka_unit_test(test_without_structure_local_edits_go),

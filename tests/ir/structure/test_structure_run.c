@@ -80,6 +80,8 @@ static const subject subjects[] = {
     {"chosen", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"taps", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"planes", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"halves", {"ceil_div(m * ((n + 1) / 2), 32)", "1", "1"}, {32, 1, 1}},
+    {"sixes", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"exact", {"m", "1", "1"}, {1, 1, 1}},
     {"unnamed", {"blocks", "1", "1"}, {32, 1, 1}},
     {"volume", {"ceil_div(n, 8)", "ceil_div(m, 4)", "2"}, {8, 4, 2}},
