@@ -102,8 +102,8 @@ def tune(evoke, tasks, kernels):
     if git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!docs"):
         sys.exit("sources have changes that no commit has: no version can be named; commit them first")
     version = git("rev-parse", "--short=8", "HEAD")
-    for task in [task for task in tasks if not kernels or task["kernel"] in kernels]:
-        for device in DEVICES:
+    for device in DEVICES:
+        for task in [task for task in tasks if not kernels or task["kernel"] in kernels]:
             with tempfile.TemporaryDirectory() as folder:
                 answer = ask(evoke, "tune", task["kernel"], "--device", device, "--seed", "1",
                              "--evaluations", str(EVALUATIONS), "--records", folder + "/records")
