@@ -286,6 +286,11 @@ bool ir_edit_opens(ir_edit_kind kind) {
     return false;
 }
 
+bool ir_edit_of_turns(ir_edit_kind kind) {
+    ir_phase phase = ir_structure_row_of(kind)->phase;
+    return phase == IR_PHASE_UNROLL || phase == IR_PHASE_PIPELINE;
+}
+
 /* Whether two structural edits are of one kind and name one place. */
 static bool same_place(const ir_edit *a, const ir_edit *b) {
     char of_a[IR_ANCHOR_TEXT], of_b[IR_ANCHOR_TEXT];

@@ -12,9 +12,10 @@
  * another option of one, one edit less, an edit of another skeleton, another macro; or two parents,
  * which are crossed. It enters the islands like any other child, where local edits are drawn on it.
  *
- * The kinds of edits that open are swept first, each as often, since a structure of two edits is
- * found from its parts; those skeletons that have such an edit are tried with each kind, too, as it
- * may have its only places there. What an option brings depends on the options of the others: four
+ * The kinds of edits that open, and those of a loop's turns, are swept first, each as often, since
+ * a structure of two edits is found from its parts, and a kernel that is tiled already has its room
+ * in its loops; those skeletons that have such an edit are tried with each kind, too, as it may
+ * have its only places there. What an option brings depends on the options of the others: four
  * elements a thread in one dimension and two in the other may be faster than two and two, which are
  * slower than two and four; a tile is best staged behind what divides the work; and a structure
  * pays with the edits that finish it alone. So three parts of the children are systematic, each
@@ -351,14 +352,15 @@ static bool draw_next(search *s, skeleton_pool *p, double share, next_fn *next, 
     return false;
 }
 
-/* Draws one edit that opens, each kind as often, on a skeleton of depth 0. */
+/* Draws one edit that opens or is of a loop's turns, each kind as often, on a skeleton of depth 0.
+ */
 static void sweep(search *s, skeleton_pool *p, const member *first, recipe *r, draft *d,
                   char parents[48], ev_pcg *rng) {
     p->swept++;
     bandit all = arms_for(p, first, rng), arms;
     for (unsigned arm = 0; arm < ARM_COUNT; arm++)
         all.open[arm] = all.open[arm] && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT &&
-                        ir_edit_opens((ir_edit_kind)arm);
+                        (ir_edit_opens((ir_edit_kind)arm) || ir_edit_of_turns((ir_edit_kind)arm));
     bandit_begin(&arms, all.open, ARM_COUNT, NULL);
     recipe_parents(r, first, NULL, parents);
     put_parent(d, first, first);

@@ -76,10 +76,10 @@ static void test_followers_have_followers(void **state) {
     size_t lengths[16] = {0}, rows_of_columns = 0, staged = 0;
     for (uint64_t seed = 0; seed < 400; seed++) {
         asked a = draw_chain(IR_EDIT_SPLIT_LANES, IR_EDIT_COUNT, seed);
-        static const ir_edit_kind chain[] = {IR_EDIT_SPLIT_LANES, IR_EDIT_UNROLL_TURNS,
-                                             IR_EDIT_GROUP_LOADS};
         assert_true(a.count >= 1 && a.count <= 3);
-        assert_memory_equal(a.kinds, chain, a.count * sizeof chain[0]);
+        assert_true(a.count < 2 || a.kinds[1] == IR_EDIT_UNROLL_TURNS);
+        assert_true(a.count < 3 || a.kinds[2] == IR_EDIT_PIPELINE_LOADS ||
+                    a.kinds[2] == IR_EDIT_GROUP_LOADS);
         lengths[a.count]++;
         a = draw_chain(IR_EDIT_DELINEARIZE, IR_EDIT_COUNT, seed);
         assert_true(a.count <= 5); /* with four followers */
