@@ -125,8 +125,8 @@ ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);
  * edits, where the rest (turns written out, loads ahead, numbers of threads, copies for some
  * arguments) only finish what is there. */
 bool ir_edit_opens(ir_edit_kind kind);
-/* Whether a structural edit changes how the loads of a loop's turns follow each other: turns side by
- * side, loads ahead. */
+/* Whether a structural edit changes how the loads of a loop's turns follow each other: turns side
+ * by side, loads ahead. */
 bool ir_edit_of_turns(ir_edit_kind kind);
 /* Number of structural edits that give threads another place, such as rows and columns: what others
  * need, though they may change no time themselves. */

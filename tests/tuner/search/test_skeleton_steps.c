@@ -90,7 +90,7 @@ static void test_followers_have_followers(void **state) {
         staged += a.count > 1;
     }
     for (size_t length = 1; length <= 3; length++)
-        assert_true(lengths[length] > 50);
+        assert_true(lengths[length] > 30);
     assert_true(rows_of_columns > 20 && staged > 100);
 }
 
