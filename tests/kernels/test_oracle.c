@@ -244,6 +244,22 @@ static real conv_data_reference(const task_inputs *in, const char *output, uint6
     return sum;
 }
 
+/* By the inputs: X[n, c, y, x] meets dY[n, o, y - i, x - j]. */
+static real conv_filter_reference(const task_inputs *in, const char *output, uint64_t at) {
+    (void)output;
+    uint64_t C = whole(in, "channels"), O = whole(in, "outputs"), N = whole(in, "images");
+    uint64_t H = whole(in, "height"), W = whole(in, "width");
+    uint64_t j = at % 5, i = at / 5 % 5, c = at / 25 % C, o = at / 25 / C;
+    real sum = 0;
+    for (uint64_t k = 0; k < N * H * W; k++) {
+        uint64_t n = k / W / H, row = k / W % H - i, column = k % W - j; /* wrapped below 0 */
+        if (row < H - 4 && column < W - 4)
+            sum += (real)floats(in, "X")[(n * C + c) * H * W + k % (H * W)] *
+                   (real)floats(in, "dY")[((n * O + o) * (H - 4) + row) * (W - 4) + column];
+    }
+    return sum;
+}
+
 /* By diagonals of a block: w[d] meets x[s] where the output is s + d, around the end. */
 static real circulant_reference(const task_inputs *in, const char *output, uint64_t at) {
     (void)output;
@@ -515,6 +531,7 @@ static void test_fft_conv2d(void **state) {
     check_task("fft_conv2d", conv_reference);
     check_task("fft_conv2d_cached", conv_reference);
     check_task("fft_conv2d_bp_data", conv_data_reference);
+    check_task("fft_conv2d_bp_filter", conv_filter_reference);
 }
 
 static void test_block_circulant(void **state) {
@@ -741,7 +758,7 @@ static void test_missing_arguments(void **state) {
         "bc_fp",           "bc_bp_data",           "bc_bp_weight",     "ar_oneshot",
         "ar_ring",         "ar_fused_adam",        "sd_lstm_fp_f16",   "sd_lstm_seq",
         "ar_fused_sgd",    "ar_fused_lamb",        "ar_then_adam",     "ar_then_sgd",
-        "ar_then_lamb"};
+        "ar_then_lamb",    "fft_conv2d_bp_filter"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         task *t = NULL;
         ev_error err = {EV_OK, ""};
