@@ -1,0 +1,141 @@
+/* The oracle of rfft2d against transforms of rows, then of columns, in long double; that a
+ * transform of a single number is that number turned; and what the oracle refuses. */
+#include "tests/kernels/task_inputs.h"
+
+#include <math.h>
+
+enum { MOST = 32 };
+
+typedef struct number {
+    long double re, im;
+} number;
+
+/* One line of `tile` numbers, each `step` behind the one before. */
+static void transform(number *line, uint64_t tile, uint64_t step) {
+    number to[MOST];
+    for (uint64_t k = 0; k < tile; k++) {
+        to[k] = (number){0, 0};
+        for (uint64_t i = 0; i < tile; i++) {
+            long double angle = -2 * acosl(-1) * (long double)(k * i % tile) / (long double)tile;
+            long double c = cosl(angle), s = sinl(angle);
+            number v = line[i * step];
+            to[k].re += v.re * c - v.im * s;
+            to[k].im += v.im * c + v.re * s;
+        }
+    }
+    for (uint64_t k = 0; k < tile; k++)
+        line[k * step] = to[k];
+}
+
+/* Tile `x`, row after row, and the sum of its numbers' sizes. */
+static long double transform_tile(const float *x, uint64_t tile, number *to) {
+    long double size = 0;
+    for (uint64_t i = 0; i < tile * tile; i++) {
+        to[i] = (number){(long double)x[i], 0};
+        size += fabsl(to[i].re);
+    }
+    for (uint64_t y = 0; y < tile; y++)
+        transform(to + y * tile, tile, 1);
+    for (uint64_t u = 0; u < tile; u++)
+        transform(to + u, tile, tile);
+    return size;
+}
+
+static void check_case(const task *t, const task_case *c) {
+    task_inputs in = task_inputs_make(t, c);
+    size_t output = task_inputs_index(&in, "S");
+    const float *x = in.arguments[task_inputs_index(&in, "X")].data;
+    uint64_t tile = 1U << (unsigned)in.arguments[task_inputs_index(&in, "levels")].value;
+    uint64_t row = tile + 2, of_tile = tile * row, count = in.arguments[output].count;
+    double *value = calloc(count, sizeof *value), *scale = calloc(count, sizeof *scale);
+    assert_true(value != NULL && scale != NULL && tile <= MOST && count % of_tile == 0);
+    /* In two parts that end within a tile. */
+    task_inputs_ask(&in, output, 0, count - 7, value, scale);
+    task_inputs_ask(&in, output, count - 7, 7, value + count - 7, scale + count - 7);
+    for (uint64_t i = 0; i < count; i += of_tile) {
+        number want[MOST * MOST];
+        long double size = transform_tile(x + i / of_tile * tile * tile, tile, want);
+        for (uint64_t k = 0; k < of_tile; k++) {
+            const number *z = &want[k / row * tile + k % row / 2];
+            long double right = k % 2 == 0 ? z->re : z->im;
+            assert_true(fabsl((long double)scale[i + k] - size) <= 1e-12L * size);
+            if (!(fabsl((long double)value[i + k] - right) <= 1e-14L * size))
+                fail_msg("%s[%llu]: %.17g, not %.17Lg", c->name, (unsigned long long)(i + k),
+                         value[i + k], right);
+        }
+    }
+    free(value);
+    free(scale);
+    task_inputs_free(&in);
+}
+
+static task *open_task(void) {
+    task *t = NULL;
+    ev_error err = {EV_OK, ""};
+    OK_OR_FAIL(task_open("rfft2d", &t, &err));
+    return t;
+}
+
+static void test_rfft2d(void **state) {
+    (void)state;
+    task *t = open_task();
+    size_t checked = 0;
+    for (size_t i = 0; i < t->case_count; i++) {
+        if (t->cases[i].use != TASK_TIME) {
+            check_case(t, &t->cases[i]);
+            checked++;
+        }
+    }
+    assert_true(checked >= 8);
+    task_free(t);
+}
+
+/* A 1 at row 1 and column 0 is exp(-2 pi i u / tile) in row u of the spectrum. */
+static void test_sign(void **state) {
+    (void)state;
+    task *t = open_task();
+    task_inputs in = task_inputs_make(t, task_find_case(t, "smoke"));
+    evoke_argument *a = &in.arguments[task_inputs_index(&in, "X")];
+    float *x = (float *)(uintptr_t)a->data;
+    memset(x, 0, a->count * sizeof *x);
+    x[8] = 1;
+    double value[4], scale[4];
+    /* Row 2 of 8, a quarter around: -i in all columns. */
+    task_inputs_ask(&in, task_inputs_index(&in, "S"), 20, 4, value, scale);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(fabs(value[i] - (i % 2 == 0 ? 0.0 : -1.0)) < 1e-15);
+        assert_true(fabs(scale[i] - 1) < 1e-15);
+    }
+    task_inputs_free(&in);
+    task_free(t);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    task *t = open_task();
+    task_inputs in = task_inputs_make(t, task_find_case(t, "smoke"));
+    double value = 0, scale = 0;
+    evoke_oracle_call call = {.arguments = in.arguments,
+                              .argument_count = 1,
+                              .count = 1,
+                              .value = &value,
+                              .scale = &scale};
+    assert_int_not_equal(t->oracle(&call), 0);
+    call.argument_count = t->argument_count;
+    assert_int_equal(t->oracle(&call), 0);
+    in.arguments[task_inputs_index(&in, "levels")].value = 6;
+    assert_int_not_equal(t->oracle(&call), 0);
+    in.arguments[task_inputs_index(&in, "levels")].value = 2;
+    assert_int_not_equal(t->oracle(&call), 0);
+    task_inputs_free(&in);
+    task_free(t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rfft2d),
+        cmocka_unit_test(test_sign),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
