@@ -1,5 +1,6 @@
 /* The oracle of rfft2d against transforms of rows, then of columns, in long double; that a
- * transform of a single number is that number turned; and what the oracle refuses. */
+ * transform of a single number is that number turned; and what the oracle refuses. The oracle of
+ * fft_conv2d_any against a sum over the pixels of the input. */
 #include "tests/kernels/task_inputs.h"
 
 #include <math.h>
@@ -99,7 +100,7 @@ static void test_sign(void **state) {
     float *x = (float *)(uintptr_t)a->data;
     memset(x, 0, a->count * sizeof *x);
     x[8] = 1;
-    double value[4], scale[4];
+    double value[4] = {0}, scale[4] = {0};
     /* Row 2 of 8, a quarter around: -i in all columns. */
     task_inputs_ask(&in, task_inputs_index(&in, "S"), 20, 4, value, scale);
     for (size_t i = 0; i < 4; i++) {
@@ -131,11 +132,57 @@ static void test_refused(void **state) {
     task_free(t);
 }
 
+static uint64_t whole(const task_inputs *in, const char *name) {
+    return (uint64_t)in->arguments[task_inputs_index(in, name)].value;
+}
+
+/* Element `at` of Y: of each input map, all pixels that lie in the window. */
+static long double convolved(const task_inputs *in, uint64_t at) {
+    const float *X = in->arguments[task_inputs_index(in, "X")].data;
+    const float *F = in->arguments[task_inputs_index(in, "F")].data;
+    uint64_t C = whole(in, "channels"), O = whole(in, "outputs"), r = whole(in, "filter");
+    uint64_t H = whole(in, "height"), W = whole(in, "width"), map = at / (H - r + 1) / (W - r + 1);
+    uint64_t y = at / (W - r + 1) % (H - r + 1), x = at % (W - r + 1);
+    long double sum = 0;
+    for (uint64_t k = 0; k < C * H * W; k++) {
+        uint64_t c = k / W / H, i = k / W % H - y, j = k % W - x; /* wrapped around below 0 */
+        if (i < r && j < r)
+            sum += (long double)X[map / O * C * H * W + k] *
+                   (long double)F[((map % O * C + c) * r + i) * r + j];
+    }
+    return sum;
+}
+
+static void test_fft_conv2d_any(void **state) {
+    (void)state;
+    task *t = NULL;
+    ev_error err = {EV_OK, ""};
+    OK_OR_FAIL(task_open("fft_conv2d_any", &t, &err));
+    for (size_t i = 0; i < t->case_count; i++) {
+        if (t->cases[i].use == TASK_TIME)
+            continue;
+        task_inputs in = task_inputs_make(t, &t->cases[i]);
+        size_t output = task_inputs_index(&in, "Y");
+        for (uint64_t at = 0; at < in.arguments[output].count; at++) {
+            double value[1] = {0}, scale[1] = {0};
+            task_inputs_ask(&in, output, at, 1, value, scale);
+            assert_true(scale[0] * (1 + 1e-9) >= fabs(value[0]));
+            long double off = fabsl((long double)value[0] - convolved(&in, at));
+            assert_true(off <= 1e-14L * (long double)scale[0]);
+        }
+        evoke_oracle_call call = {.arguments = in.arguments, .argument_count = 1, .count = 1};
+        assert_int_not_equal(t->oracle(&call), 0);
+        task_inputs_free(&in);
+    }
+    task_free(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rfft2d),
         cmocka_unit_test(test_sign),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_fft_conv2d_any),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
