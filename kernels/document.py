@@ -101,6 +101,9 @@ def tune(evoke, tasks, kernels):
     """Tunes on each device, and writes the file after each search."""
     if git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!docs"):
         sys.exit("sources have changes that no commit has: no version can be named; commit them first")
+    unknown = set(kernels) - {task["kernel"] for task in tasks}
+    if unknown:
+        sys.exit(f"no such kernel: {', '.join(sorted(unknown))}")
     version = git("rev-parse", "--short=8", "HEAD")
     for device in DEVICES:
         for task in [task for task in tasks if not kernels or task["kernel"] in kernels]:

@@ -2,7 +2,8 @@
  *
  * A kernel that computes `at = block * size + thread`, then `at % w` and `at / w`, gets the columns
  * along the axis of `at` and the rows along an axis that the launch does not use; w is an argument,
- * or computed from arguments alone, as (width + 1) / 2, which the launch's grid computes as well.
+ * a number, or computed from arguments by operations that the launch plan computes alike, as
+ * (width + 1) / 2.
  * The remainder is the column and the quotient the row, so the divisions go; what the kernel
  * computes from `at` itself takes row * w + column. `at / (w * h)` is row / h. A second edit may
  * divide the rows. A test of `at` against w * n is one of row against n.
@@ -13,6 +14,7 @@
 
 #include "ir/structure/analyses/vary_internal.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,8 +95,11 @@ static bool put(divisor_text *t, const char *part) {
     return true;
 }
 
+/* A number that is not negative: the plan has no sign for others. */
 static bool put_number(divisor_text *t, long long number) {
     char text[24];
+    if (number < 0)
+        return false;
     (void)snprintf(text, sizeof text, "%lld", number);
     return put(t, text);
 }
@@ -108,54 +113,59 @@ static bool put_argument(divisor_text *t, LLVMValueRef argument) {
     return false;
 }
 
-/* The sign of an operation in the plan; 0: it has none. A shift by a number is a product or a
- * quotient: *by is its other factor. */
-static char sign_of(LLVMValueRef insn, long long *by) {
+/* Whether an operation has the flag that its signed result does not wrap. */
+static bool is_exact_sum(LLVMValueRef insn) {
     LLVMOpcode op = LLVMGetInstructionOpcode(insn);
-    *by = 0;
-    if (op == LLVMShl || op == LLVMLShr || op == LLVMAShr) {
-        LLVMValueRef bits = LLVMGetOperand(insn, 1);
-        long long count = LLVMIsAConstantInt(bits) ? LLVMConstIntGetSExtValue(bits) : -1;
-        if (count < 0 || count > 30)
-            return 0;
-        *by = 1LL << count;
-        return op == LLVMShl ? '*' : '/';
-    }
-    switch (op) {
-    case LLVMAdd:
-        return '+';
-    case LLVMSub:
-        return '-';
-    case LLVMMul:
-        return '*';
-    case LLVMSDiv:
-    case LLVMUDiv:
-        return '/';
-    default:
-        return 0;
-    }
+    bool may_wrap = op == LLVMAdd || op == LLVMSub || op == LLVMMul || op == LLVMShl;
+    return may_wrap && LLVMGetNSW(insn);
 }
 
-/* A value as an expression of the launch plan. False: the plan cannot compute it. */
-static bool put_value(divisor_text *t, LLVMValueRef value, bool is_nested) {
-    LLVMValueRef inner = ir_flat_without_casts(value);
-    if (LLVMIsAArgument(inner))
-        return put_argument(t, inner);
-    if (LLVMIsAConstantInt(inner))
-        return put_number(t, LLVMConstIntGetSExtValue(inner));
-    long long by = 0;
-    char sign = LLVMIsAInstruction(inner) ? sign_of(inner, &by) : 0;
-    if (sign == 0)
-        return false;
-    LLVMValueRef second = LLVMGetOperand(inner, 1);
-    if (by == 0 && LLVMIsAConstantInt(second) && LLVMConstIntGetSExtValue(second) < 0 &&
-        sign == '+') {
+/* The sign of an operation that the plan, in 64 bits and signed, computes as the kernel does; 0: it
+ * may not. A right shift rounds down where the plan's quotient is cut off, so none is taken. A
+ * divisor is a number, which is never 0, as the copy in the first block runs in every thread. */
+static char sign_of(LLVMValueRef insn) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(insn);
+    LLVMValueRef second = LLVMGetNumOperands(insn) == 2 ? LLVMGetOperand(insn, 1) : NULL;
+    bool by_number = second && LLVMIsAConstantInt(second);
+    long long number = by_number ? LLVMConstIntGetSExtValue(second) : 0;
+    if (op == LLVMSDiv)
+        return by_number && number > 0 ? '/' : 0;
+    if (!is_exact_sum(insn) || (op == LLVMShl && (!by_number || number < 0 || number > 30)))
+        return 0;
+    if (op == LLVMAdd)
+        return '+';
+    return op == LLVMSub ? '-' : '*';
+}
+
+static bool put_value(divisor_text *t, LLVMValueRef value, bool is_nested);
+
+/* The second operand; *sign may change. */
+static bool put_second(divisor_text *t, LLVMValueRef insn, char sign) {
+    LLVMValueRef second = LLVMGetOperand(insn, 1);
+    bool is_number = LLVMIsAConstantInt(second);
+    long long number = is_number ? LLVMConstIntGetSExtValue(second) : 0;
+    if (LLVMGetInstructionOpcode(insn) == LLVMShl)
+        number = 1LL << number;
+    if (sign == '+' && number < 0 && number > INT32_MIN) {
         sign = '-';
-        by = -LLVMConstIntGetSExtValue(second);
+        number = -number;
     }
     const char between[] = {' ', sign, ' ', '\0'};
-    return (!is_nested || put(t, "(")) && put_value(t, LLVMGetOperand(inner, 0), true) &&
-           put(t, between) && (by > 0 ? put_number(t, by) : put_value(t, second, true)) &&
+    return put(t, between) && (is_number ? put_number(t, number) : put_value(t, second, true));
+}
+
+/* A value as an expression of the launch plan, which is the value wherever the kernel's own
+ * operations are defined. False: the plan cannot compute it. */
+static bool put_value(divisor_text *t, LLVMValueRef value, bool is_nested) {
+    while (LLVMIsASExtInst(value))
+        value = LLVMGetOperand(value, 0);
+    if (LLVMIsAArgument(value))
+        return put_argument(t, value);
+    if (LLVMIsAConstantInt(value))
+        return put_number(t, LLVMConstIntGetSExtValue(value));
+    char sign = LLVMIsAInstruction(value) ? sign_of(value) : 0;
+    return sign != 0 && (!is_nested || put(t, "(")) &&
+           put_value(t, LLVMGetOperand(value, 0), true) && put_second(t, value, sign) &&
            (!is_nested || put(t, ")"));
 }
 
@@ -410,8 +420,15 @@ static ev_status find_divisor(delinearizing *d, const ir_edit *edit, ev_error *e
         if (strcmp(text.text, edit->anchor.path) == 0)
             return EV_OK;
     }
-    return ev_fail(err, EV_BAD, "the kernel does not divide its index along %c by %s",
-                   axes[d->axis], edit->anchor.path);
+    ev_str known = EV_STR_EMPTY;
+    char divisors[IR_DIVISORS][IR_ANCHOR_PATH];
+    uint32_t count = ir_structure_divisors(&d->flow, d->s->source, d->axis, d->size, divisors);
+    for (uint32_t i = 0; i < count; i++)
+        ev_str_printf(&known, "%s%s", i == 0 ? ", but by " : ", ", divisors[i]);
+    ev_status status = ev_fail(err, EV_BAD, "the kernel does not divide its index along %c by %s%s",
+                               axes[d->axis], edit->anchor.path, ev_str_text(&known));
+    ev_str_free(&known);
+    return status;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------
@@ -432,13 +449,20 @@ static LLVMValueRef write_test(const delinearizing *d, bool is_bounded_already) 
     return LLVMBuildAnd(d->builder, inside, there, "");
 }
 
-/* Copies what is computed from arguments alone to where the builder stands. */
+/* Copies what is computed from arguments alone to where the builder stands, without the flags: the
+ * copy also runs where a condition keeps the kernel from what they promise. */
 static LLVMValueRef copy_here(const delinearizing *d, LLVMValueRef value) {
     if (!LLVMIsAInstruction(value))
         return value;
     LLVMValueRef copy = LLVMInstructionClone(value);
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(copy); i++)
         LLVMSetOperand(copy, i, copy_here(d, LLVMGetOperand(value, i)));
+    if (is_exact_sum(copy)) {
+        LLVMSetNSW(copy, false);
+        LLVMSetNUW(copy, false);
+    } else if (LLVMGetInstructionOpcode(copy) == LLVMSDiv) {
+        LLVMSetExact(copy, false);
+    }
     LLVMInsertIntoBuilder(d->builder, copy);
     return copy;
 }

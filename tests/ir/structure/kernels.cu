@@ -676,6 +676,20 @@ extern "C" __global__ void sixes(PARAMETERS) {
         y[at] = x[at] * (float)(at % 6) + (float)(at / 6);
 }
 
+/* A divisor whose parts may be negative, beside a value that differs from it where they are. */
+extern "C" __global__ void rounded(PARAMETERS) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    int cut = n + 4 + (m - 9) / 2, down = n + 4 + ((m - 9) >> 1);
+    if (at < m * n)
+        y[at] = x[at] * (float)(at % cut) + (float)(at / cut + 7 * down);
+}
+
+extern "C" __global__ void floors(PARAMETERS) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x, down = n + 4 + ((m - 9) >> 1);
+    if (at < m * n)
+        y[at] = x[at] * (float)(at % down) + (float)(at / down);
+}
+
 /* No test keeps the index inside: the grid is exact. */
 extern "C" __global__ void exact(PARAMETERS) {
     int at = blockIdx.x * blockDim.x + threadIdx.x;

@@ -82,6 +82,8 @@ static const subject subjects[] = {
     {"planes", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"halves", {"ceil_div(m * ((n + 1) / 2), 32)", "1", "1"}, {32, 1, 1}},
     {"sixes", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"rounded", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"floors", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"exact", {"m", "1", "1"}, {1, 1, 1}},
     {"unnamed", {"blocks", "1", "1"}, {32, 1, 1}},
     {"volume", {"ceil_div(n, 8)", "ceil_div(m, 4)", "2"}, {8, 4, 2}},
