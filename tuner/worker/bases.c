@@ -222,11 +222,25 @@ static void collect_timed(const task *t, const task_argument *scalar, ir_timed *
     }
 }
 
+/* Whether a name in the launch plan is a number of the shape where the kernel's argument of that
+ * name has another value. */
+static bool is_hidden(const task *t, const task_argument *a) {
+    bool hidden = false;
+    for (size_t i = 0; i < t->case_count && a->kind == TASK_SCALAR; i++) {
+        const task_case *c = &t->cases[i];
+        for (size_t k = 0; k < c->shape_count; k++)
+            hidden = hidden ||
+                     (strcmp(c->shape[k].name, a->name) == 0 && strcmp(a->value, a->name) != 0);
+    }
+    return hidden;
+}
+
 static void list_argument(const task_argument *a, const task *t, size_t p, macro_lists *m) {
     bool is_buffer = a->kind != TASK_SCALAR && !a->is_field;
     if (a->kind == TASK_SCALAR && !a->is_field)
         collect_timed(t, a, &m->timed[p]);
-    m->arguments[p] = a->is_field ? "" : a->name; /* a struct has no name in expressions */
+    /* a struct has no name in expressions, nor has what hides behind a number of the shape */
+    m->arguments[p] = a->is_field || is_hidden(t, a) ? "" : a->name;
     m->aligns[p] = is_buffer ? a->align : 1;
 }
 

@@ -4,8 +4,10 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -65,9 +67,84 @@ static void test_specialise_takes_values_of_the_timed_cases_of_the_search(void *
     task_free(t);
 }
 
+/* ---- names of arguments ---- */
+
+static const char divides_cu[] =
+    "#include \"evoke_cuda.h\"\n"
+    "extern \"C\" __global__ void divides(const float *x, float *y, int n, int w) {\n"
+    "    int at = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    if (at < n)\n"
+    "        y[at] = x[at] * (float)(at % w) + (float)(at / w);\n"
+    "}\n";
+
+static const char divides_json[] =
+    "{\"name\": \"divides\", \"family\": \"tests\", \"doc\": \"rows and columns\",\n"
+    " \"arguments\": [\n"
+    "  {\"name\": \"x\", \"kind\": \"in\", \"type\": \"f32\", \"count\": \"n\",\n"
+    "   \"data\": {\"generator\": \"normal\"}},\n"
+    "  {\"name\": \"y\", \"kind\": \"out\", \"type\": \"f32\", \"count\": \"n\"},\n"
+    "  {\"name\": \"n\", \"kind\": \"scalar\", \"type\": \"s32\"},\n"
+    "  {\"name\": \"w\", \"kind\": \"scalar\", \"type\": \"s32\", \"value\": \"%s\"}],\n"
+    " \"starts\": [{\"name\": \"textbook\", \"source\": \"divides.cu\",\n"
+    "  \"grid\": \"ceil_div(n, 128)\", \"block\": 128}],\n"
+    " \"oracle\": \"baseline\", \"tolerance\": {\"relative_l2\": 1e-6},\n"
+    " \"cases\": [\n"
+    "  {\"name\": \"smoke\", \"split\": \"search\", \"use\": \"smoke\",\n"
+    "   \"shape\": {\"n\": 64, \"w\": 8}},\n"
+    "  {\"name\": \"odd\", \"split\": \"search\", \"use\": \"check\",\n"
+    "   \"shape\": {\"n\": 301, \"w\": 7}},\n"
+    "  {\"name\": \"time\", \"split\": \"search\", \"use\": \"time\",\n"
+    "   \"shape\": {\"n\": 65536, \"w\": 64}}]}\n";
+
+static void write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* How many of ten draws of `delinearize` find a place, where w has this value. */
+static unsigned count_places(const char *value) {
+    char folder[] = "/tmp/evoke-bases-XXXXXX", path[64], json[2048];
+    unsigned places = 0;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/divides.cu", folder);
+    write_file(path, divides_cu);
+    (void)snprintf(json, sizeof json, divides_json, value);
+    (void)snprintf(path, sizeof path, "%s/task.json", folder);
+    write_file(path, json);
+    task *t = NULL;
+    bases *b = NULL;
+    OK(task_open(path, &t, &err));
+    OK(bases_new(t, 90, 2, &b, &err));
+    for (uint32_t seed = 0; seed < 10; seed++) {
+        ev_pcg rng = ev_pcg_child(12, 0, 0, seed);
+        ir_genome *parent = ir_genome_new("textbook"), *child = NULL;
+        places +=
+            bases_draw_structure(b, parent, IR_EDIT_DELINEARIZE, NULL, &rng, &child, &err) == EV_OK;
+        ir_genome_free(child);
+        ir_genome_free(parent);
+    }
+    bases_free(b);
+    task_free(t);
+    assert_int_equal(remove(path), 0);
+    (void)snprintf(path, sizeof path, "%s/divides.cu", folder);
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    return places;
+}
+
+/* In the launch plan, w is the shape's; a kernel that gets another value of that name divides by
+ * what the plan does not know. */
+static void test_a_hidden_argument_has_no_name(void **state) {
+    (void)state;
+    assert_true(count_places("w") > 0);
+    assert_int_equal(count_places("w * 2"), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_specialise_takes_values_of_the_timed_cases_of_the_search),
+        cmocka_unit_test(test_a_hidden_argument_has_no_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
