@@ -58,7 +58,7 @@ int oracle_fft_conv2d_any(evoke_oracle_call *call) {
     for (uint64_t i = 0; i < call->count; i++) {
         uint64_t at = call->first + i, map = at / columns / rows;
         place p = {map / l.outputs, map % l.outputs, at / columns % rows, at % columns};
-        bool is_same = i > 0 && at % (rows * columns) != 0;
+        bool is_same = i > 0 && (p.y > 0 || p.x > 0);
         call->value[i] = value_at(&l, p);
         call->scale[i] = is_same ? call->scale[i - 1] : scale_of(&l, p);
     }
