@@ -27,6 +27,7 @@ extern "C" __global__ void rfft2d(const float *X, float *S, int tiles, int level
     int tile = 1 << levels, columns = tile / 2 + 1;
     int tx = threadIdx.x, ty = threadIdx.y, i = ty * tile + tx;
     int from = reversed(ty, levels) * tile + reversed(tx, levels);
+    (void)tiles; /* the grid has as many blocks */
 
     re[from] = X[blockIdx.x * tile * tile + i];
     im[from] = 0.0f;
