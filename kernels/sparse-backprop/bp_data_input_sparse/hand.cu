@@ -7,6 +7,7 @@
  * eight sums meet in shared memory. While a step of 32 is multiplied, the next one is loaded into
  * registers. */
 #include "evoke_cuda.h"
+#include "evoke_rows.h"
 
 #ifndef SPAN
 #define SPAN 96
@@ -24,38 +25,6 @@ struct tiles {
     float4 a[ROWS][STRIDE];       /* dY, [row][four of the depth] */
     float4 b[DEPTH][COLUMNS / 4]; /* W */
 };
-
-static __device__ __forceinline__ float4 load4(const float *__restrict__ row, int column,
-                                               int columns, bool vector) {
-    if (vector)
-        return column < columns ? __ldg((const float4 *)(row + column))
-                                : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    return make_float4(column < columns ? row[column] : 0.0f,
-                       column + 1 < columns ? row[column + 1] : 0.0f,
-                       column + 2 < columns ? row[column + 2] : 0.0f,
-                       column + 3 < columns ? row[column + 3] : 0.0f);
-}
-
-static __device__ __forceinline__ void store4(float *__restrict__ row, int column, int columns,
-                                              bool vector, float4 v) {
-    if (vector) {
-        if (column < columns)
-            __stwb((float4 *)(row + column), v);
-        return;
-    }
-    if (column < columns)
-        row[column] = v.x;
-    if (column + 1 < columns)
-        row[column + 1] = v.y;
-    if (column + 2 < columns)
-        row[column + 2] = v.z;
-    if (column + 3 < columns)
-        row[column + 3] = v.w;
-}
-
-static __device__ __forceinline__ float4 axpy4(float a, float4 x, float4 y) {
-    return make_float4(y.x + a * x.x, y.y + a * x.y, y.z + a * x.z, y.w + a * x.w);
-}
 
 static __device__ __forceinline__ float4 add4(float4 a, float4 b) {
     return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);

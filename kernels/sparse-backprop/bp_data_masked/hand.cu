@@ -5,6 +5,7 @@
  * read first: a tile that is all off costs its stores alone, and a warp whose elements are all off
  * skips its products. Rows whose length is a multiple of four move as float4. */
 #include "evoke_cuda.h"
+#include "evoke_rows.h"
 
 #ifndef BM
 #define BM 64
@@ -19,39 +20,6 @@
 #define THREADS 256
 #define TM (BM / 16)
 #define TN (BN / 64) /* in groups of four */
-
-/* Four elements of a row from `column`, zeros from `columns` on. */
-static __device__ __forceinline__ float4 load4(const float *__restrict__ row, int column,
-                                               int columns, bool vector) {
-    if (vector)
-        return column < columns ? __ldg((const float4 *)(row + column))
-                                : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    return make_float4(column < columns ? row[column] : 0.0f,
-                       column + 1 < columns ? row[column + 1] : 0.0f,
-                       column + 2 < columns ? row[column + 2] : 0.0f,
-                       column + 3 < columns ? row[column + 3] : 0.0f);
-}
-
-static __device__ __forceinline__ float4 axpy4(float a, float4 x, float4 y) {
-    return make_float4(y.x + a * x.x, y.y + a * x.y, y.z + a * x.z, y.w + a * x.w);
-}
-
-static __device__ __forceinline__ void store4(float *__restrict__ row, int column, int columns,
-                                              bool vector, float4 v) {
-    if (vector) {
-        if (column < columns)
-            __stwb((float4 *)(row + column), v);
-        return;
-    }
-    if (column < columns)
-        row[column] = v.x;
-    if (column + 1 < columns)
-        row[column + 1] = v.y;
-    if (column + 2 < columns)
-        row[column + 2] = v.z;
-    if (column + 3 < columns)
-        row[column + 3] = v.w;
-}
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     bp_data_masked(const float *__restrict__ dY, const float *__restrict__ W,
@@ -73,9 +41,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
             for (int j = 0; j < TN; j++) {
                 float4 x = load4(X + (size_t)m * N, column + j * 64 + tx * 4, N, n_vector);
-                unsigned int bits = (x.x > 0.0f ? 1u : 0u) | (x.y > 0.0f ? 2u : 0u) |
-                                    (x.z > 0.0f ? 4u : 0u) | (x.w > 0.0f ? 8u : 0u);
-                live[i] |= bits << (4 * j);
+                live[i] |= live4(x) << (4 * j);
             }
         }
         any |= live[i];
@@ -133,13 +99,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (m < M) {
 #pragma unroll
             for (int j = 0; j < TN; j++) {
-                unsigned int bits = live[i] >> (4 * j);
-                float4 s = sum[i][j];
-                s.x = bits & 1u ? s.x : 0.0f;
-                s.y = bits & 2u ? s.y : 0.0f;
-                s.z = bits & 4u ? s.z : 0.0f;
-                s.w = bits & 8u ? s.w : 0.0f;
-                store4(dX + (size_t)m * N, column + j * 64 + tx * 4, N, n_vector, s);
+                float4 v = keep4(sum[i][j], live[i] >> (4 * j));
+                store4(dX + (size_t)m * N, column + j * 64 + tx * 4, N, n_vector, v);
             }
         }
     }

@@ -1,0 +1,44 @@
+/* The Fourier transform of the textbook starts of the convolutions: of a tile of 16 x 16 complex
+ * numbers in shared memory, one thread a number. */
+#ifndef KERNELS_INCLUDE_EVOKE_FFT_PLAIN_H
+#define KERNELS_INCLUDE_EVOKE_FFT_PLAIN_H
+
+#define TILE 16
+
+/* exp(-2 pi i n / 16) */
+static __constant__ float twiddle_re[8] = {1.0f, 0.923879533f,  0.707106781f,  0.382683432f,
+                                           0.0f, -0.382683432f, -0.707106781f, -0.923879533f};
+static __constant__ float twiddle_im[8] = {0.0f,  -0.382683432f, -0.707106781f, -0.923879533f,
+                                           -1.0f, -0.923879533f, -0.707106781f, -0.382683432f};
+
+/* Where element `i` of 16 stands before a transform: its four bits in the opposite order. */
+static __device__ int reversed(int i) {
+    return __brev(i) >> 28;
+}
+
+/* Transforms the tile in place: four stages along x, then four along y. `sign` is -1 for the
+ * inverse, which is left unscaled. The tile comes in reversed order in both directions. */
+static __device__ void transform(float *re, float *im, float sign) {
+    int i = threadIdx.y * TILE + threadIdx.x;
+#pragma unroll 1
+    for (int stage = 0; stage < 8; stage++) {
+        int half = 1 << (stage & 3);
+        int position = stage < 4 ? threadIdx.x : threadIdx.y;
+        int distance = 1 << stage;
+        __syncthreads();
+        if ((position & half) == 0) {
+            int t = (position & (half - 1)) * (8 / half);
+            float wr = twiddle_re[t], wi = sign * twiddle_im[t];
+            float br = wr * re[i + distance] - wi * im[i + distance];
+            float bi = wr * im[i + distance] + wi * re[i + distance];
+            float ar = re[i], ai = im[i];
+            re[i] = ar + br;
+            im[i] = ai + bi;
+            re[i + distance] = ar - br;
+            im[i + distance] = ai - bi;
+        }
+    }
+    __syncthreads();
+}
+
+#endif
