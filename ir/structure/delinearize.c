@@ -113,8 +113,8 @@ static bool put_argument(divisor_text *t, LLVMValueRef argument) {
     return false;
 }
 
-/* Whether an operation has the flag that its signed result does not wrap. */
-static bool is_exact_sum(LLVMValueRef insn) {
+/* Whether an operation is a sum, a difference or a product whose signed result does not wrap. */
+static bool keeps_range(LLVMValueRef insn) {
     LLVMOpcode op = LLVMGetInstructionOpcode(insn);
     bool may_wrap = op == LLVMAdd || op == LLVMSub || op == LLVMMul || op == LLVMShl;
     return may_wrap && LLVMGetNSW(insn);
@@ -130,7 +130,7 @@ static char sign_of(LLVMValueRef insn) {
     long long number = by_number ? LLVMConstIntGetSExtValue(second) : 0;
     if (op == LLVMSDiv)
         return by_number && number > 0 ? '/' : 0;
-    if (!is_exact_sum(insn) || (op == LLVMShl && (!by_number || number < 0 || number > 30)))
+    if (!keeps_range(insn) || (op == LLVMShl && (!by_number || number < 0 || number > 30)))
         return 0;
     if (op == LLVMAdd)
         return '+';
@@ -139,7 +139,7 @@ static char sign_of(LLVMValueRef insn) {
 
 static bool put_value(divisor_text *t, LLVMValueRef value, bool is_nested);
 
-/* The second operand; *sign may change. */
+/* The sign and the second operand: "x + -1" reads "x - 1". */
 static bool put_second(divisor_text *t, LLVMValueRef insn, char sign) {
     LLVMValueRef second = LLVMGetOperand(insn, 1);
     bool is_number = LLVMIsAConstantInt(second);
@@ -457,7 +457,7 @@ static LLVMValueRef copy_here(const delinearizing *d, LLVMValueRef value) {
     LLVMValueRef copy = LLVMInstructionClone(value);
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(copy); i++)
         LLVMSetOperand(copy, i, copy_here(d, LLVMGetOperand(value, i)));
-    if (is_exact_sum(copy)) {
+    if (keeps_range(copy)) {
         LLVMSetNSW(copy, false);
         LLVMSetNUW(copy, false);
     } else if (LLVMGetInstructionOpcode(copy) == LLVMSDiv) {

@@ -302,7 +302,8 @@ static ir_genome *next_limit(const search *s, const skeleton_pool *p, member *m)
     return NULL;
 }
 
-/* The bit of an edit of another skeleton, in one of two ways of finishing, in member.extended. */
+/* The bit in member.extended of an extension by an edit of the skeleton `by`, finished as the
+ * member or as that skeleton. */
 static uint64_t extension_bit(const ir_genome *by, size_t at, bool finish_as_by) {
     return UINT64_C(1) << (2 * (ev_mix64(ir_genome_edit_mark(by, at)) % 32) + finish_as_by);
 }
