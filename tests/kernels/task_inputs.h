@@ -73,6 +73,16 @@ static inline size_t task_inputs_index(const task_inputs *in, const char *name) 
     return 0;
 }
 
+/* The data of a buffer of floats. */
+static inline const float *floats(const task_inputs *in, const char *name) {
+    return in->arguments[task_inputs_index(in, name)].data;
+}
+
+/* The value of a whole scalar. */
+static inline uint64_t whole(const task_inputs *in, const char *name) {
+    return (uint64_t)in->arguments[task_inputs_index(in, name)].value;
+}
+
 /* Elements first .. first + count - 1 of an output by the task's oracle. */
 static inline void task_inputs_ask(const task_inputs *in, size_t output, uint64_t first,
                                    uint64_t count, double *value, double *scale) {

@@ -9,17 +9,9 @@ typedef long double real;
 /* What element `at` of the output should be. */
 typedef real reference(const task_inputs *in, const char *output, uint64_t at);
 
-static const float *floats(const task_inputs *in, const char *name) {
-    return in->arguments[task_inputs_index(in, name)].data;
-}
-
 /* Of any float type. */
 static real element(const task_inputs *in, const char *name, uint64_t at) {
     return (real)evoke_element(&in->arguments[task_inputs_index(in, name)], at);
-}
-
-static uint64_t whole(const task_inputs *in, const char *name) {
-    return (uint64_t)in->arguments[task_inputs_index(in, name)].value;
 }
 
 static real number(const task_inputs *in, const char *name) {

@@ -5,14 +5,6 @@
 
 #include <math.h>
 
-static uint64_t whole(const task_inputs *in, const char *name) {
-    return (uint64_t)in->arguments[task_inputs_index(in, name)].value;
-}
-
-static const float *floats(const task_inputs *in, const char *name) {
-    return in->arguments[task_inputs_index(in, name)].data;
-}
-
 /* Element `at` of dX, and in `size` the sum of the terms' sizes: of all pixels of the image, those
  * of dY that the forward pass makes from this one. */
 static long double gradient(const task_inputs *in, uint64_t at, long double *size) {

@@ -132,14 +132,10 @@ static void test_refused(void **state) {
     task_free(t);
 }
 
-static uint64_t whole(const task_inputs *in, const char *name) {
-    return (uint64_t)in->arguments[task_inputs_index(in, name)].value;
-}
-
 /* Element `at` of Y: of each input map, all pixels that lie in the window. */
 static long double convolved(const task_inputs *in, uint64_t at) {
-    const float *X = in->arguments[task_inputs_index(in, "X")].data;
-    const float *F = in->arguments[task_inputs_index(in, "F")].data;
+    const float *X = floats(in, "X");
+    const float *F = floats(in, "F");
     uint64_t C = whole(in, "channels"), O = whole(in, "outputs"), r = whole(in, "filter");
     uint64_t H = whole(in, "height"), W = whole(in, "width"), map = at / (H - r + 1) / (W - r + 1);
     uint64_t y = at / (W - r + 1) % (H - r + 1), x = at % (W - r + 1);
