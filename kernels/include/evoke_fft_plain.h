@@ -1,9 +1,12 @@
 /* The Fourier transform of the textbook starts of the convolutions: of a tile of 16 x 16 complex
- * numbers in shared memory, one thread a number. */
+ * numbers (with LEVELS 3, of 8 x 8) in shared memory, one thread a number. */
 #ifndef KERNELS_INCLUDE_EVOKE_FFT_PLAIN_H
 #define KERNELS_INCLUDE_EVOKE_FFT_PLAIN_H
 
-#define TILE 16
+#ifndef LEVELS
+#define LEVELS 4
+#endif
+#define TILE (1 << LEVELS)
 
 /* exp(-2 pi i n / 16) */
 static __constant__ float twiddle_re[8] = {1.0f, 0.923879533f,  0.707106781f,  0.382683432f,
@@ -11,19 +14,19 @@ static __constant__ float twiddle_re[8] = {1.0f, 0.923879533f,  0.707106781f,  0
 static __constant__ float twiddle_im[8] = {0.0f,  -0.382683432f, -0.707106781f, -0.923879533f,
                                            -1.0f, -0.923879533f, -0.707106781f, -0.382683432f};
 
-/* Where element `i` of 16 stands before a transform: its four bits in the opposite order. */
+/* Where element `i` of TILE stands before a transform: its bits in the opposite order. */
 static __device__ int reversed(int i) {
-    return __brev(i) >> 28;
+    return __brev(i) >> (32 - LEVELS);
 }
 
-/* Transforms the tile in place: four stages along x, then four along y. `sign` is -1 for the
+/* Transforms the tile in place: LEVELS stages along x, then as many along y. `sign` is -1 for the
  * inverse, which is left unscaled. The tile comes in reversed order in both directions. */
 static __device__ void transform(float *re, float *im, float sign) {
     int i = threadIdx.y * TILE + threadIdx.x;
 #pragma unroll 1
-    for (int stage = 0; stage < 8; stage++) {
-        int half = 1 << (stage & 3);
-        int position = stage < 4 ? threadIdx.x : threadIdx.y;
+    for (int stage = 0; stage < 2 * LEVELS; stage++) {
+        int half = 1 << stage % LEVELS;
+        int position = stage < LEVELS ? threadIdx.x : threadIdx.y;
         int distance = 1 << stage;
         __syncthreads();
         if ((position & half) == 0) {

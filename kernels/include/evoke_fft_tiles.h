@@ -1,4 +1,4 @@
-/* Spectra of real tiles of tile x tile numbers, tile = 16 or 32, and sums of their products, for
+/* Spectra of real tiles of tile x tile numbers, tile = 8, 16 or 32, and sums of their products, for
  * convolutions in several launches.
  *
  * tile / 2 lanes of a warp transform a tile in registers: a lane takes two rows as one complex row
@@ -10,6 +10,9 @@
 #define KERNELS_INCLUDE_EVOKE_FFT_TILES_H
 
 #include "evoke_fft.h"
+
+/* The tiles of a warp, at least four: numbers of tiles are rounded up to whole ones. */
+#define FFT_WHOLE(tile) ((tile) < 16 ? 64 / (tile) : 4)
 
 /* Shared memory of the lanes of a tile, in float2. */
 #define FFT_SCRATCH(tile) ((tile) * ((tile) / 2 + 1) + 1)
@@ -125,10 +128,11 @@ static __device__ __forceinline__ void store_pairs(float2 (&to)[chunk][2 * pairs
 }
 
 /* C[bin, o, t] = sum over k < depth of A[bin, k, t] conj B[bin, k, o], where rows of t and, in B,
- * of o are rounded up to whole fours. Grid: t by 4 columns, o by 4 maps, bins; a block has columns
+ * of o are rounded up to multiples of `whole`, which is 4 or 8. Grid: t by 4 columns, o by 4 maps,
+ * bins; a block has columns
  * * maps threads along x. A thread has four t, in two pairs, of four o. The numbers of the next
  * chunk rows are loaded ahead. */
-template <int columns, int maps, int chunk>
+template <int columns, int maps, int chunk, int whole = 4>
 static __device__ __forceinline__ void
 multiply_spectra(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C,
                  int depth, int t_count, int o_count) {
@@ -138,7 +142,8 @@ multiply_spectra(const float *__restrict__ A, const float *__restrict__ B, float
     __shared__ __align__(16) float2 a_tile[chunk][4 * columns], b_tile[chunk][4 * maps];
     const int tx = threadIdx.x % columns, ty = threadIdx.x / columns, bin = blockIdx.z;
     const int first_t = blockIdx.x * 4 * columns, first_o = blockIdx.y * 4 * maps;
-    const int t_pitch = (t_count + 3) / 4 * 4, o_pitch = (o_count + 3) / 4 * 4;
+    const int t_pitch = (t_count + whole - 1) / whole * whole;
+    const int o_pitch = (o_count + whole - 1) / whole * whole;
     const float2 *a_from = (const float2 *)A + (size_t)bin * depth * t_pitch;
     const float2 *b_from = (const float2 *)B + (size_t)bin * depth * o_pitch;
 
