@@ -267,6 +267,37 @@ static ev_status describe(const fitness *f, fit_case *c, ev_error *err) {
     return task_depth_of(f->t, c->at, &c->depth, err);
 }
 
+/* The shape's name of a scalar; a struct's field has that of the field. */
+static const char *name_in_shape(const fit_argument *a) {
+    const char *dot = strchr(a->what->name, '.');
+    return dot != NULL ? dot + 1 : a->what->name;
+}
+
+static ev_status vary_shape(fit_case *c, ev_error *err) {
+    const size_t count = c->at->shape_count;
+    for (const fit_argument *a = c->arguments; a->what != NULL; a++) {
+        if (a->what->kind != TASK_SCALAR || !a->is_free || !a->is_varied)
+            continue;
+        if (c->of_plans.shape == NULL) {
+            expr_name *shape = malloc((count + 1) * sizeof *shape);
+            if (shape == NULL)
+                return ev_fail_memory(err, count * sizeof *shape);
+            memcpy(shape, c->at->shape, count * sizeof *shape);
+            c->of_plans = *c->at;
+            c->of_plans.shape = c->varied_shape = shape;
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (strcmp(c->varied_shape[i].name, name_in_shape(a)) == 0)
+                c->varied_shape[i].value = a->value;
+        }
+    }
+    return EV_OK;
+}
+
+const task_case *fit_case_of_plans(const fit_case *c) {
+    return c->of_plans.shape != NULL ? &c->of_plans : c->at;
+}
+
 static const fit_argument *find_argument(const fitness *f, const fit_case *c, const char *name) {
     for (size_t i = 0; i < f->t->argument_count; i++) {
         if (strcmp(f->t->arguments[i].name, name) == 0)
@@ -311,6 +342,7 @@ static ev_status fill_case(fitness *f, fit_case *c, ev_error *err) {
         c->shape_values == NULL)
         return ev_fail_memory(err, arguments * sizeof *c->arguments);
     EV_TRY(measure(f, c, err));
+    EV_TRY(vary_shape(c, err));
     EV_TRY(check_memory(f, c, err));
     EV_TRY(make_buffers(f, c, err));
     EV_TRY(make_symbols(f, c, err));
@@ -339,6 +371,7 @@ void fit_case_free(const fitness *f, fit_case *c) {
     free(c->oracle_arguments);
     free(c->shape_names);
     free(c->shape_values);
+    free(c->varied_shape);
     free(c->scratch);
     free(c);
 }
@@ -575,6 +608,6 @@ ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size
 
 ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *who,
                           launch_geometry *out, ev_error *err) {
-    return task_launch_of(f->t, who->start, who->plan, who->macros, who->macro_count, c->at, out,
-                          err);
+    return task_launch_of(f->t, who->start, who->plan, who->macros, who->macro_count,
+                          fit_case_of_plans(c), out, err);
 }

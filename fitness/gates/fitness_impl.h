@@ -151,7 +151,11 @@ typedef struct fit_case {
     evoke_argument *oracle_arguments;
     const char **shape_names;
     double *shape_values;
-    void *scratch; /* the oracle's own memory */
+    /* The case whose shape names the values that varied scalars have, for launch plans; its shape
+     * is NULL where no scalar that the shape names is varied (fit_case_of_plans). */
+    task_case of_plans;
+    expr_name *varied_shape; /* of of_plans; owned */
+    void *scratch;           /* the oracle's own memory */
     fit_baseline baseline;
     fit_varied varied;       /* of the start that ran last */
     bool is_tried, is_legal; /* of a case whose inputs have `begins` (begin.c) */
@@ -256,6 +260,10 @@ ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *ent
  * wrote; NULL: not known, so all contents are restored. */
 ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size_t stored_count,
                            ev_error *err) EV_CHECKED;
+/* The case by which launch plans are evaluated. A variant's plan may have names of scalars that are
+ * no sizes by the plans of the starts; where such a scalar is varied, the plan has its value. */
+const task_case *fit_case_of_plans(const fit_case *c);
+/* EV_BAD: the plan is not legal at the shape. */
 ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *who,
                           launch_geometry *out, ev_error *err) EV_CHECKED;
 

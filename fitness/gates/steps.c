@@ -122,8 +122,8 @@ uint64_t fit_scratch_bytes(const fitness *f, device_buffer buffer) {
 ev_status fit_walk_begin(fitness *f, fit_case *c, const candidate *who, device_kernel *kernel,
                          fit_walk *w, ev_error *err) {
     *w = (fit_walk){.f = f, .c = c, .who = who, .kernel = kernel};
-    EV_TRY(task_steps_of(f->t, who->start, who->plan, who->macros, who->macro_count, c->at,
-                         &w->steps, err));
+    EV_TRY(task_steps_of(f->t, who->start, who->plan, who->macros, who->macro_count,
+                         fit_case_of_plans(c), &w->steps, err));
     return take_scratch(w, err);
 }
 
@@ -543,7 +543,7 @@ static ev_status make_by_origin(fit_walk *w, char *key, fit_snapshot **out, fit_
     task_steps steps = {0};
     if (is_start) {
         status = task_steps_of(w->f->t, start.who.start, start.who.plan, start.who.macros,
-                               start.who.macro_count, w->c->at, &steps, err);
+                               start.who.macro_count, fit_case_of_plans(w->c), &steps, err);
         own.who = &start.who;
         own.kernel = start.kernel;
         own.steps = steps;

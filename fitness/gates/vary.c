@@ -31,6 +31,8 @@
 #define ROUNDS 3       /* of variations that choose one value for all: powers, scalars */
 #define FUEL_FACTOR 8  /* fuel of a start, by the baseline's instructions on the task's own data */
 #define FUEL_SLACK 3.2e7 /* added to it */
+#define THREADS_FACTOR 8 /* threads of a launch with varied scalars, by those of the task's own */
+#define THREADS_SLACK 65536 /* added to them */
 
 static const struct {
     const char *words;
@@ -554,6 +556,34 @@ static bool find_pair(const fitness *f, const fit_case *plain, const fit_trial *
     return false;
 }
 
+/* Threads of all launches of the candidate at a case. False: a launch is not legal there. */
+static bool count_threads(const fitness *f, const task_case *at, const candidate *who,
+                          double *threads) {
+    task_steps steps = {0};
+    ev_error ignored;
+    *threads = 0;
+    if (task_steps_of(f->t, who->start, who->plan, who->macros, who->macro_count, at, &steps,
+                      &ignored) != EV_OK)
+        return false;
+    for (size_t i = 0; i < steps.count; i++) {
+        const launch_geometry *l = &steps.all[i].at;
+        double blocks = (double)l->grid[0] * l->grid[1] * l->grid[2];
+        *threads += blocks * l->block[0] * l->block[1] * l->block[2];
+    }
+    task_steps_free(&steps);
+    return true;
+}
+
+/* Whether the candidate can be launched with the case's scalars. The starts' plans do not name
+ * them. A variant whose plan has no launch for them, or a vast one, is not wrong: a bundle does not
+ * hand the variant out there, or the variant is slow. */
+static bool is_launchable(const fitness *f, const fit_case *c, const candidate *who) {
+    double usual, own;
+    return c->of_plans.shape == NULL ||
+           (count_threads(f, c->at, who, &usual) && count_threads(f, &c->of_plans, who, &own) &&
+            own <= THREADS_FACTOR * usual + THREADS_SLACK);
+}
+
 ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inputs *with,
                             const fit_trial *trial, const fit_start *start, bool *usable,
                             fit_result *r, ev_error *err) {
@@ -575,7 +605,7 @@ ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inp
     inputs = fit_inputs_for(f, at, inputs, trial->who);
     EV_TRY(fit_case_get(f, at, inputs, &c, err));
     EV_TRY(fit_vary_start(f, plain, c, start, err));
-    *usable = c->varied.is_usable;
+    *usable = c->varied.is_usable && is_launchable(f, c, trial->who);
     if (!*usable)
         return EV_OK;
     EV_TRY(compare_varied(f, c, trial, with->schedule, r, err));

@@ -191,6 +191,33 @@ static void test_padding(void **state) {
     check_forms_at_all_gates(PITCH, FOLDER "pitch/task.json");
 }
 
+/* A scalar that only the variant's launch names: where gate 6 varies the scalar, the launch is that
+ * of its value. */
+static void test_launches_of_varied_scalars(void **state) {
+    (void)state;
+    rig r;
+    task *split = NULL;
+    const bool is_right[] = {true, false};
+    open_rig(&r, FOLDER "rows/task.json");
+    OK(task_load(FOLDER "rows/split.json", &split, &err));
+    for (int i = 0; i < 2; i++) {
+        built b;
+        score s;
+        build_form(&r, i + 1, &b);
+        b.c.plan = split->starts[0].plan;
+        OK(fitness_score(r.f, &b.c, &s, &err));
+        if (s.stopped != GATE_NONE)
+            fail_msg("form %d is wrong on the task's own data: %s", i + 1, s.reason);
+        OK(fitness_promote(r.f, &b.c, &s, &err));
+        if (is_right[i] ? s.stopped != GATE_NONE
+                        : s.stopped != GATE_PROMOTED || strstr(s.reason, "scalars") == NULL)
+            fail_msg("form %d: %s", i + 1, s.stopped == GATE_NONE ? "promoted" : s.reason);
+        free_form(&b);
+    }
+    task_free(split);
+    close_rig(&r);
+}
+
 static void test_wide_numbers(void **state) {
     (void)state;
     check_forms_at_all_gates(WIDE, FOLDER "wide/task.json");
@@ -285,6 +312,7 @@ int main(void) {
         cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_launches_of_varied_scalars),
         cmocka_unit_test(test_wide_numbers),
         cmocka_unit_test(test_starts_are_the_truth),
         cmocka_unit_test(test_the_suite_is_large),

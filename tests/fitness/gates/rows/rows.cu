@@ -1,0 +1,25 @@
+/* An index that the kernel divides by `width`. FORM 0: a thread for each element of a flat grid; 1:
+ * a grid of columns and rows, as delinearize makes it; 2: the same, wrong for odd widths. */
+#include "evoke_cuda.h"
+
+#ifndef FORM
+#define FORM 0
+#endif
+
+extern "C" __global__ void rows(const float *x, float *y, int n, int width) {
+#if FORM == 0
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int row = (int)((long long)i / width), column = i % width; /* slow, so that others are faster */
+    if (i >= n)
+        return;
+#else
+    int row = blockIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x, i = row * width + column;
+    if (column >= width || i >= n)
+        return;
+#endif
+    float value = x[i] * (float)row + (float)column;
+#if FORM == 2
+    value += (float)(width & 1);
+#endif
+    y[i] = value;
+}
