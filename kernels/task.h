@@ -369,6 +369,8 @@ uint64_t task_bits_of_parameters(const task *t, uint64_t parameters);
  * name, and its own value is a number or a value of the shape with the scalar's name. Such a scalar
  * may take other values at the same shape. */
 bool task_scalar_is_free(const task *t, const task_argument *scalar);
+/* Whether an expression of the plan uses the scalar's name. */
+bool task_plan_names(const launch_plan *plan, const task_argument *scalar);
 /* Whether the argument is a buffer with data of a generator or a file: no output, scalar or table
  * of peers. */
 bool task_argument_has_data(const task_argument *a);

@@ -265,10 +265,19 @@ static bool plan_mentions(const launch_plan *plan, const char *name) {
     return false;
 }
 
+/* A field's value may be that of the shape's name without the struct's. */
+static const char *name_in_shape(const task_argument *scalar) {
+    const char *dot = strchr(scalar->name, '.');
+    return dot != NULL ? dot + 1 : scalar->name;
+}
+
+bool task_plan_names(const launch_plan *plan, const task_argument *scalar) {
+    return plan_mentions(plan, name_in_shape(scalar));
+}
+
 bool task_scalar_is_free(const task *t, const task_argument *scalar) {
     bool constant = false;
-    /* A field's value may be that of the shape's name without the struct's. */
-    const char *dot = strchr(scalar->name, '.'), *name = dot != NULL ? dot + 1 : scalar->name;
+    const char *name = name_in_shape(scalar);
     const expr_names own = {&name, 1};
     ev_error ignored;
     assert(scalar->kind == TASK_SCALAR);

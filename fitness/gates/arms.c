@@ -24,8 +24,8 @@ typedef struct noting {
     ev_str why; /* an edit to refuse; empty: none */
 } noting;
 
-/* Whether candidates run at the case, and with what result of the start. */
-static bool is_shown(const fit_case *c) {
+/* Whether candidates run at the case. */
+static bool is_of_gate(const fit_case *c) {
     if (!fit_case_is_full(c) || c->inputs.aligned != 0 || c->inputs.approx != VM_APPROX_WORST)
         return false;
     if (c->inputs.begins)
@@ -51,6 +51,12 @@ static ev_status ask(const noting *n, ev_str *why, ev_error *err) {
     return n->who.missed(n->who.missed_context, n->taken, why, err);
 }
 
+static ev_status is_shown(const fitness *f, const fit_case *c, const candidate *who, bool *out,
+                          ev_error *err) {
+    *out = is_of_gate(c);
+    return *out ? fit_is_launchable(f, c, who, out, err) : EV_OK;
+}
+
 /* A start that does not run in this build notes what it took before the fault. */
 static ev_status run_case(fitness *f, fit_case *c, noting *n, ev_error *err) {
     const fit_run_options options = {
@@ -66,7 +72,9 @@ static ev_status run_cases(fitness *f, noting *n, ev_error *err) {
     EV_TRY(place_buffer(f, n, err));
     EV_TRY(ask(n, &n->why, err));
     for (size_t i = 0; i < f->case_count && n->why.length > 0; i++) {
-        if (is_shown(f->cases[i]))
+        bool shown = false;
+        EV_TRY(is_shown(f, f->cases[i], n->trial.who, &shown, err));
+        if (shown)
             EV_TRY(run_case(f, f->cases[i], n, err));
     }
     return EV_OK;

@@ -267,29 +267,34 @@ static ev_status describe(const fitness *f, fit_case *c, ev_error *err) {
     return task_depth_of(f->t, c->at, &c->depth, err);
 }
 
-/* The shape's name of a scalar; a struct's field has that of the field. */
-static const char *name_in_shape(const fit_argument *a) {
-    const char *dot = strchr(a->what->name, '.');
-    return dot != NULL ? dot + 1 : a->what->name;
+/* Puts the value of a scalar into a shape, which has room. */
+static void put_value(const fit_argument *a, expr_name *shape, size_t *count) {
+    size_t i = 0;
+    while (i < *count && strcmp(shape[i].name, a->what->name) != 0)
+        i++;
+    shape[i] = (expr_name){a->what->name, a->value};
+    *count += i == *count;
 }
 
-static ev_status vary_shape(fit_case *c, ev_error *err) {
-    const size_t count = c->at->shape_count;
+/* Makes the shape that launch plans see, if a scalar that is no size is varied. */
+static ev_status vary_shape(const fitness *f, fit_case *c, ev_error *err) {
+    size_t count = c->at->shape_count, room = count + f->t->argument_count + 1;
     for (const fit_argument *a = c->arguments; a->what != NULL; a++) {
         if (a->what->kind != TASK_SCALAR || !a->is_free || !a->is_varied)
             continue;
-        if (c->of_plans.shape == NULL) {
-            expr_name *shape = malloc((count + 1) * sizeof *shape);
-            if (shape == NULL)
-                return ev_fail_memory(err, count * sizeof *shape);
-            memcpy(shape, c->at->shape, count * sizeof *shape);
-            c->of_plans = *c->at;
-            c->of_plans.shape = c->varied_shape = shape;
+        if (c->varied_shape == NULL) {
+            c->varied_shape = malloc(room * sizeof *c->varied_shape);
+            if (c->varied_shape == NULL)
+                return ev_fail_memory(err, room * sizeof *c->varied_shape);
+            if (count > 0)
+                memcpy(c->varied_shape, c->at->shape, count * sizeof *c->varied_shape);
         }
-        for (size_t i = 0; i < count; i++) {
-            if (strcmp(c->varied_shape[i].name, name_in_shape(a)) == 0)
-                c->varied_shape[i].value = a->value;
-        }
+        put_value(a, c->varied_shape, &count);
+    }
+    if (c->varied_shape != NULL) {
+        c->of_plans = *c->at;
+        c->of_plans.shape = c->varied_shape;
+        c->of_plans.shape_count = count;
     }
     return EV_OK;
 }
@@ -342,7 +347,7 @@ static ev_status fill_case(fitness *f, fit_case *c, ev_error *err) {
         c->shape_values == NULL)
         return ev_fail_memory(err, arguments * sizeof *c->arguments);
     EV_TRY(measure(f, c, err));
-    EV_TRY(vary_shape(c, err));
+    EV_TRY(vary_shape(f, c, err));
     EV_TRY(check_memory(f, c, err));
     EV_TRY(make_buffers(f, c, err));
     EV_TRY(make_symbols(f, c, err));
@@ -392,7 +397,8 @@ fit_inputs fit_usual_inputs(const fitness *f) {
 bool fit_same_inputs(fit_inputs a, fit_inputs b) {
     return a.fresh == b.fresh && a.approx == b.approx && a.variation == b.variation &&
            a.begins == b.begins && a.power == b.power && a.aligned == b.aligned &&
-           a.aligned_to == b.aligned_to && a.alias_in == b.alias_in && a.alias_out == b.alias_out;
+           a.aligned_to == b.aligned_to && a.alias_in == b.alias_in && a.alias_out == b.alias_out &&
+           a.kept == b.kept;
 }
 
 ev_status fit_case_get(fitness *f, const task_case *at, fit_inputs inputs, fit_case **out,

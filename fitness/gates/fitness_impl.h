@@ -97,6 +97,8 @@ typedef struct fit_inputs {
     vm_approx approx; /* in a virtual machine; elsewhere the chip says */
     /* The in and the out argument that are one buffer, as their numbers plus 1; 0: none. */
     uint16_t alias_in, alias_out;
+    /* Of a variation of scalars, those that keep the task's values: a bit for each argument. */
+    uint64_t kept;
     bool begins; /* inout buffers that begin as constants begin with data instead (begin.c) */
     /* The buffers placed at odd multiples of `aligned_to` bytes, in place of the task's alignment:
      * a bit for each argument. Both 0 at timed cases. */
@@ -151,8 +153,8 @@ typedef struct fit_case {
     evoke_argument *oracle_arguments;
     const char **shape_names;
     double *shape_values;
-    /* The case whose shape names the values that varied scalars have, for launch plans; its shape
-     * is NULL where no scalar that the shape names is varied (fit_case_of_plans). */
+    /* The case by which launch plans are evaluated, where a scalar that is no size is varied: its
+     * shape has the varied values. Without a shape: `at`. */
     task_case of_plans;
     expr_name *varied_shape; /* of of_plans; owned */
     void *scratch;           /* the oracle's own memory */
@@ -260,9 +262,13 @@ ev_status fit_case_pack(const fitness *f, const fit_case *c, const vm_entry *ent
  * wrote; NULL: not known, so all contents are restored. */
 ev_status fit_case_restore(fitness *f, fit_case *c, const uint64_t *stored, size_t stored_count,
                            ev_error *err) EV_CHECKED;
-/* The case by which launch plans are evaluated. A variant's plan may have names of scalars that are
- * no sizes by the plans of the starts; where such a scalar is varied, the plan has its value. */
+/* The case by which launch plans are evaluated. A variant's plan may name a scalar that no start's
+ * plan names. Where that scalar is varied, the plan has the varied value. */
 const task_case *fit_case_of_plans(const fit_case *c);
+/* Tells whether the candidate has a launch at a case with varied scalars: its plan is legal there,
+ * and the launch is not many times as large as with the task's own values. */
+ev_status fit_is_launchable(const fitness *f, const fit_case *c, const candidate *who, bool *out,
+                            ev_error *err) EV_CHECKED;
 /* EV_BAD: the plan is not legal at the shape. */
 ev_status fit_case_launch(const fitness *f, const fit_case *c, const candidate *who,
                           launch_geometry *out, ev_error *err) EV_CHECKED;

@@ -30,9 +30,9 @@
 #define PAIRS_MOST 4   /* pairs of arguments in one buffer */
 #define ROUNDS 3       /* of variations that choose one value for all: powers, scalars */
 #define FUEL_FACTOR 8  /* fuel of a start, by the baseline's instructions on the task's own data */
-#define FUEL_SLACK 3.2e7 /* added to it */
-#define THREADS_FACTOR 8 /* threads of a launch with varied scalars, by those of the task's own */
-#define THREADS_SLACK 65536 /* added to them */
+#define FUEL_SLACK 3.2e7    /* added to it */
+#define THREADS_FACTOR 8    /* most threads with varied scalars, by those with the task's own ... */
+#define THREADS_SLACK 65536 /* ... and so many more */
 
 static const struct {
     const char *words;
@@ -556,32 +556,60 @@ static bool find_pair(const fitness *f, const fit_case *plain, const fit_trial *
     return false;
 }
 
-/* Threads of all launches of the candidate at a case. False: a launch is not legal there. */
-static bool count_threads(const fitness *f, const task_case *at, const candidate *who,
-                          double *threads) {
+/* Threads of all launches of the candidate at a case; 0: a launch is not legal there. */
+static ev_status count_threads(const fitness *f, const task_case *at, const candidate *who,
+                               double *threads, ev_error *err) {
     task_steps steps = {0};
-    ev_error ignored;
+    ev_error why = {.status = EV_OK};
     *threads = 0;
-    if (task_steps_of(f->t, who->start, who->plan, who->macros, who->macro_count, at, &steps,
-                      &ignored) != EV_OK)
-        return false;
+    ev_status status =
+        task_steps_of(f->t, who->start, who->plan, who->macros, who->macro_count, at, &steps, &why);
+    if (status != EV_OK)
+        return status == EV_BAD ? EV_OK : ev_fail(err, status, "%s", why.text);
     for (size_t i = 0; i < steps.count; i++) {
         const launch_geometry *l = &steps.all[i].at;
         double blocks = (double)l->grid[0] * l->grid[1] * l->grid[2];
         *threads += blocks * l->block[0] * l->block[1] * l->block[2];
     }
     task_steps_free(&steps);
-    return true;
+    return EV_OK;
 }
 
-/* Whether the candidate can be launched with the case's scalars. The starts' plans do not name
- * them. A variant whose plan has no launch for them, or a vast one, is not wrong: a bundle does not
- * hand the variant out there, or the variant is slow. */
-static bool is_launchable(const fitness *f, const fit_case *c, const candidate *who) {
-    double usual, own;
-    return c->of_plans.shape == NULL ||
-           (count_threads(f, c->at, who, &usual) && count_threads(f, &c->of_plans, who, &own) &&
-            own <= THREADS_FACTOR * usual + THREADS_SLACK);
+ev_status fit_is_launchable(const fitness *f, const fit_case *c, const candidate *who, bool *out,
+                            ev_error *err) {
+    double usual = 0, own = 0;
+    *out = true;
+    if (c->varied_shape == NULL)
+        return EV_OK;
+    EV_TRY(count_threads(f, c->at, who, &usual, err));
+    EV_TRY(count_threads(f, &c->of_plans, who, &own, err));
+    *out = own > 0 && own <= THREADS_FACTOR * usual + THREADS_SLACK;
+    return EV_OK;
+}
+
+/* The scalars that a launch plan names: a bit for each argument. */
+static uint64_t named_by(const fitness *f, const launch_plan *plan) {
+    uint64_t named = 0;
+    for (size_t i = 0; i < f->t->argument_count && i < 64; i++) {
+        const task_argument *a = &f->t->arguments[i];
+        if (a->kind == TASK_SCALAR && task_plan_names(plan, a))
+            named |= UINT64_C(1) << i;
+    }
+    return named;
+}
+
+/* Gives the case with varied inputs. Where the candidate has no launch with all scalars varied,
+ * those that its plan names keep the task's values: the sizes of a launch are varied by drawn
+ * shapes, and the other scalars are varied in any case. */
+static ev_status vary_case(fitness *f, const task_case *at, fit_inputs inputs, const candidate *who,
+                           fit_case **c, ev_error *err) {
+    bool is_launchable = true;
+    EV_TRY(fit_case_get(f, at, inputs, c, err));
+    EV_TRY(fit_is_launchable(f, *c, who, &is_launchable, err));
+    if (is_launchable)
+        return EV_OK;
+    inputs.kept = named_by(f, who->plan);
+    return fit_case_get(f, at, inputs, c, err);
 }
 
 ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inputs *with,
@@ -603,9 +631,9 @@ ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inp
     if (!applies)
         return EV_OK;
     inputs = fit_inputs_for(f, at, inputs, trial->who);
-    EV_TRY(fit_case_get(f, at, inputs, &c, err));
+    EV_TRY(vary_case(f, at, inputs, trial->who, &c, err));
     EV_TRY(fit_vary_start(f, plain, c, start, err));
-    *usable = c->varied.is_usable && is_launchable(f, c, trial->who);
+    *usable = c->varied.is_usable;
     if (!*usable)
         return EV_OK;
     EV_TRY(compare_varied(f, c, trial, with->schedule, r, err));

@@ -186,7 +186,9 @@ static double far_from(const fit_argument *a, double value, uint64_t first) {
 void fit_vary_scalar(const fit_case *c, fit_argument *a) {
     bool is_float = ev_type_is_float(a->what->type);
     fit_variation v = c->inputs.variation;
-    if ((v != FIT_SCALARS && v != FIT_FAR_SCALARS) || !(is_float || a->is_free))
+    size_t number = (size_t)(a - c->arguments);
+    bool is_kept = number < 64 && (c->inputs.kept >> number & 1) != 0;
+    if ((v != FIT_SCALARS && v != FIT_FAR_SCALARS) || !(is_float || a->is_free) || is_kept)
         return;
     /* The number of the draw; 0 is the value that most rules name, and the first to be drawn. */
     uint64_t draw = (uint64_t)c->inputs.power;

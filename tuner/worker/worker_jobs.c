@@ -486,11 +486,14 @@ static ev_status promote(worker *w, worker_build *b, message *m, ev_error *err) 
     if (status == EV_OK)
         status = build_checked(b, &checked, &why);
     m->done.has_score = true;
-    if (status == EV_OK)
-        status = promote_built(w, b, m, err);
-    else if (status == EV_BAD)
-        m->done.score = refused_at(GATE_PROMOTED, "a build that checks its edits fails", why.text);
-    else
+    const char *what = "a build that checks its edits fails";
+    if (status == EV_OK) {
+        what = "gate 6 cannot run the variant";
+        status = promote_built(w, b, m, &why);
+    }
+    if (status == EV_BAD)
+        m->done.score = refused_at(GATE_PROMOTED, what, why.text);
+    else if (status != EV_OK)
         (void)ev_fail(err, status, "%s", why.text);
     ir_build_free(checked);
     free_arms(b, &arms);

@@ -1,12 +1,13 @@
 /* An index that the kernel divides by `width`. FORM 0: a thread for each element of a flat grid; 1:
- * a grid of columns and rows, as delinearize makes it; 2: the same, wrong for odd widths. */
+ * a grid of columns and rows, as delinearize makes it; 2: the same, wrong for odd
+ * widths; 3: wrong for a bias of 0. */
 #include "evoke_cuda.h"
 
 #ifndef FORM
 #define FORM 0
 #endif
 
-extern "C" __global__ void rows(const float *x, float *y, int n, int width) {
+extern "C" __global__ void rows(const float *x, float *y, int n, int width, int bias) {
 #if FORM == 0
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int row = (int)((long long)i / width), column = i % width; /* slow, so that others are faster */
@@ -21,5 +22,8 @@ extern "C" __global__ void rows(const float *x, float *y, int n, int width) {
 #if FORM == 2
     value += (float)(width & 1);
 #endif
-    y[i] = value;
+#if FORM == 3
+    bias = bias != 0 ? bias : 1;
+#endif
+    y[i] = value + (float)bias;
 }
