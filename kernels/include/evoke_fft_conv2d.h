@@ -51,10 +51,12 @@ static __device__ __forceinline__ void load_tile_row(const float *__restrict__ m
     }
 }
 
-/* Row `y` of a filter of at most `most` rows as v.x (part 0) or v.y (part 1), zero behind. */
+/* Row `y` of a filter of at most `most` rows as v.x (part 0) or v.y (part 1); what lies behind the
+ * filter stays. */
 template <int part, int most, int tile>
 static __device__ __forceinline__ void load_filter_row(const float *__restrict__ F, int y,
                                                        int filter, float2 (&v)[tile]) {
+    static_assert(most <= tile, "a filter fits a tile");
 #pragma unroll
     for (int x = 0; x < most; x++) {
         if (y < filter && x < filter)

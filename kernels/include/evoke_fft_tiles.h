@@ -11,8 +11,8 @@
 
 #include "evoke_fft.h"
 
-/* The tiles of a warp, at least four: numbers of tiles are rounded up to whole ones. */
-#define FFT_WHOLE(tile) ((tile) < 16 ? 64 / (tile) : 4)
+/* The tiles of a warp, 8, 4 or 2; numbers of tiles are rounded up to multiples of this. */
+#define FFT_WHOLE(tile) (64 / (tile))
 
 /* Shared memory of the lanes of a tile, in float2. */
 #define FFT_SCRATCH(tile) ((tile) * ((tile) / 2 + 1) + 1)
@@ -128,10 +128,9 @@ static __device__ __forceinline__ void store_pairs(float2 (&to)[chunk][2 * pairs
 }
 
 /* C[bin, o, t] = sum over k < depth of A[bin, k, t] conj B[bin, k, o], where rows of t and, in B,
- * of o are rounded up to multiples of `whole`, which is 4 or 8. Grid: t by 4 columns, o by 4 maps,
- * bins; a block has columns
- * * maps threads along x. A thread has four t, in two pairs, of four o. The numbers of the next
- * chunk rows are loaded ahead. */
+ * of o are rounded up to multiples of `whole`, which is even. Grid: t by 4 columns, o by 4 maps,
+ * bins; a block has columns * maps threads along x. A thread has four t, in two pairs, of four o.
+ * The numbers of the next chunk rows are loaded ahead. */
 template <int columns, int maps, int chunk, int whole = 4>
 static __device__ __forceinline__ void
 multiply_spectra(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C,

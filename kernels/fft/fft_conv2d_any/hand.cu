@@ -32,7 +32,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 extern "C" __global__ void __launch_bounds__(COLUMNS *MAPS)
     fft_products(const float *__restrict__ XS, const float *__restrict__ FS, float *__restrict__ YS,
                  int channels, int outputs, int tiles) {
-    multiply_spectra<COLUMNS, MAPS, CHANNELS>(XS, FS, YS, channels, tiles, outputs);
+    multiply_spectra<COLUMNS, MAPS, CHANNELS, FFT_WHOLE(TILE)>(XS, FS, YS, channels, tiles,
+                                                               outputs);
 }
 
 /* Y from YS */

@@ -13,7 +13,7 @@
 #define MAPS 8
 #endif
 #ifndef COLUMNS
-#define COLUMNS 8
+#define COLUMNS 4
 #endif
 #ifndef CHANNELS
 #define CHANNELS 8
