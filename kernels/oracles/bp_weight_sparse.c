@@ -1,9 +1,10 @@
 /* Oracle of bp_weight_sparse: dW[p, o, r, s, c] = sum of dY[n, y, x, o] X[n, y + r, x + s, c] over
- * the pixels of part p. A zero of X adds nothing to the value or to the scale. */
+ * the pixels of part p. A zero of X adds nothing to the value or to the scale. The buffers may be
+ * of any float type: products of two 16-bit floats are exact in double. */
 #include "kernels/oracles.h"
 
 typedef struct layer {
-    const float *dY, *X;
+    const evoke_argument *dY, *X;
     uint64_t M, outputs, channels, side, filter, part;
 } layer;
 
@@ -17,8 +18,8 @@ static oracle_sum element_of(const layer *l, uint64_t at) {
         uint64_t n = m / l->side / l->side;
         uint64_t row = m / l->side % l->side + tap / l->filter;
         uint64_t column = m % l->side + tap % l->filter;
-        double x = (double)l->X[((n * width + row) * width + column) * l->channels + c];
-        oracle_add(&sum, (double)l->dY[m * l->outputs + o] * x);
+        double x = evoke_element(l->X, ((n * width + row) * width + column) * l->channels + c);
+        oracle_add(&sum, evoke_element(l->dY, m * l->outputs + o) * x);
     }
     return sum;
 }
@@ -27,9 +28,9 @@ int oracle_bp_weight_sparse(evoke_oracle_call *call) {
     int64_t M = oracle_whole(call, "M"), outputs = oracle_whole(call, "outputs");
     int64_t channels = oracle_whole(call, "channels"), side = oracle_whole(call, "side");
     int64_t filter = oracle_whole(call, "filter"), part = oracle_whole(call, "part");
-    const layer l = {
-        oracle_floats(call, "dY"), oracle_floats(call, "X"), (uint64_t)M,      (uint64_t)outputs,
-        (uint64_t)channels,        (uint64_t)side,           (uint64_t)filter, (uint64_t)part};
+    const layer l = {oracle_reals(call, "dY"), oracle_reals(call, "X"), (uint64_t)M,
+                     (uint64_t)outputs,        (uint64_t)channels,      (uint64_t)side,
+                     (uint64_t)filter,         (uint64_t)part};
     if (l.dY == NULL || l.X == NULL || M < 0 || outputs < 1 || channels < 1 || side < 1 ||
         filter < 1 || part < 0)
         return 1;

@@ -23,8 +23,8 @@ static real bp_reference(const task_inputs *in, const char *output, uint64_t at)
     uint64_t N = whole(in, "N"), K = whole(in, "K");
     real sum = 0;
     for (uint64_t k = 0; k < K; k++)
-        sum += (real)floats(in, "dY")[at / N * K + k] * (real)floats(in, "W")[k * N + at % N];
-    return floats(in, "X")[at] > 0 ? sum : 0;
+        sum += element(in, "dY", at / N * K + k) * element(in, "W", k * N + at % N);
+    return element(in, "X", at) > 0 ? sum : 0;
 }
 
 static real rows_reference(const task_inputs *in, const char *output, uint64_t at) {
@@ -32,7 +32,7 @@ static real rows_reference(const task_inputs *in, const char *output, uint64_t a
     uint64_t N = whole(in, "N"), K = whole(in, "K");
     real sum = 0;
     for (uint64_t k = 0; k < K; k++)
-        sum += (real)floats(in, "dY")[at / N * K + k] * (real)floats(in, "W")[k * N + at % N];
+        sum += element(in, "dY", at / N * K + k) * element(in, "W", k * N + at % N);
     return sum;
 }
 
@@ -48,8 +48,8 @@ static real weight_reference(const task_inputs *in, const char *output, uint64_t
             for (uint64_t x = 0; x < S; x++) {
                 uint64_t pixel = (n * S + y) * S + x;
                 if (pixel / whole(in, "part") == part)
-                    sum += (real)floats(in, "dY")[pixel * O + o] *
-                           (real)floats(in, "X")[((n * P + y + r) * P + x + s) * C + c];
+                    sum += element(in, "dY", pixel * O + o) *
+                           element(in, "X", ((n * P + y + r) * P + x + s) * C + c);
             }
         }
     }
@@ -483,6 +483,7 @@ static void check_task(const char *name, reference *ref) {
 static void test_bp_data_masked(void **state) {
     (void)state;
     check_task("bp_data_masked", bp_reference);
+    check_task("bp_data_masked_bf16", bp_reference);
 }
 
 static void test_bp_data_input_sparse(void **state) {
@@ -493,6 +494,7 @@ static void test_bp_data_input_sparse(void **state) {
 static void test_bp_weight_sparse(void **state) {
     (void)state;
     check_task("bp_weight_sparse", weight_reference);
+    check_task("bp_weight_sparse_bf16", weight_reference);
 }
 
 static void test_sd_lstm_fp(void **state) {

@@ -5,6 +5,20 @@
 
 #include <math.h>
 
+/* A 16-bit output is a float's sum, rounded once and to the nearest: within half a unit of the
+ * oracle's value, and what a sum of `depth` terms in float is wrong by. */
+static void check_rounding(const task_inputs *in, const task_start *start, const task_argument *a,
+                           const void *got, double depth, const double *value,
+                           const double *scale) {
+    for (uint64_t i = 0; i < in->arguments[a - in->t->arguments].count; i++) {
+        double error = fabs(ev_type_get(a->type, got, i) - value[i]);
+        double limit = ev_type_ulp(a->type, value[i]) / 2 + depth * ev_type_ulp(EV_F32, scale[i]);
+        if (error > limit)
+            fail_msg("%s, %s, %s, %s[%" PRIu64 "]: wrong by %g, where rounding allows %g",
+                     in->t->name, start->name, in->c->name, a->name, i, error, limit);
+    }
+}
+
 static void compare(const task_inputs *in, const task_start *start, const task_run *run,
                     size_t output, double *value, double *scale) {
     const task_argument *a = &in->t->arguments[output];
@@ -22,6 +36,8 @@ static void compare(const task_inputs *in, const task_start *start, const task_r
         wanted += value[i] * value[i];
         scaled = fmax(scaled, scale[i] > 0 ? error / (unit * sqrt(depth) * scale[i]) : 0);
     }
+    if (ev_type_bytes(a->type) == 2)
+        check_rounding(in, start, a, got, depth, value, scale);
     free(got);
     double limit = in->t->tolerance.scaled_max;
     if (sqrt(errors) > in->t->tolerance.relative_l2 * sqrt(wanted) || (limit > 0 && scaled > limit))
