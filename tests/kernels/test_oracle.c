@@ -489,6 +489,7 @@ static void test_bp_data_masked(void **state) {
 static void test_bp_data_input_sparse(void **state) {
     (void)state;
     check_task("bp_data_input_sparse", rows_reference);
+    check_task("bp_data_input_sparse_bf16", rows_reference);
 }
 
 static void test_bp_weight_sparse(void **state) {
