@@ -385,6 +385,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         make_sums(sum, shared, p, first, count, warp, lane);
         store_sums(shared, p, sum, first, count, warp, lane);
     }
+    __pipeline_wait_prior(0); /* for a block without a live row */
 }
 #else
 
