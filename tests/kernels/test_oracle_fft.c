@@ -1,6 +1,7 @@
 /* The oracle of rfft2d against transforms of rows, then of columns, in long double; that a
  * transform of a single number is that number turned; and what the oracle refuses. The oracle of
- * fft_conv2d_any against a sum over the pixels of the input. */
+ * irfft2d against inverses of single numbers, that of fft_conv2d_any against a sum over the pixels
+ * of the input. */
 #include "tests/kernels/task_inputs.h"
 
 #include <math.h>
@@ -70,11 +71,15 @@ static void check_case(const task *t, const task_case *c) {
     task_inputs_free(&in);
 }
 
-static task *open_task(void) {
+static task *open_named(const char *name) {
     task *t = NULL;
     ev_error err = {EV_OK, ""};
-    OK_OR_FAIL(task_open("rfft2d", &t, &err));
+    OK_OR_FAIL(task_open(name, &t, &err));
     return t;
+}
+
+static task *open_task(void) {
+    return open_named("rfft2d");
 }
 
 static void test_rfft2d(void **state) {
@@ -132,6 +137,45 @@ static void test_refused(void **state) {
     task_free(t);
 }
 
+/* The tile of 8 x 8 whose spectrum has one number, 1 or i, at row u and column v. */
+static void check_number(const task_inputs *in, size_t u, size_t v, size_t part) {
+    const evoke_argument *a = &in->arguments[task_inputs_index(in, "S")];
+    float *S = (float *)(uintptr_t)a->data;
+    double value[64] = {0}, scale[64] = {0}, times = v == 0 || v == 4 ? 1 : 2;
+    memset(S, 0, a->count * sizeof *S);
+    S[10 * u + 2 * v + part] = 1;
+    task_inputs_ask(in, task_inputs_index(in, "X"), 0, 64, value, scale);
+    for (size_t e = 0; e < 64; e++) {
+        size_t row = e / 8, eighths = u * row + v * (e % 8);
+        double angle = acos(-1) / 4 * (double)eighths;
+        double want = times * (part == 0 ? cos(angle) : -sin(angle)) / 64;
+        assert_true(fabs(value[e] - want) < 1e-15);
+        assert_true(fabs(scale[e] - times / 64) < 1e-15);
+    }
+}
+
+static void test_inverse(void **state) {
+    (void)state;
+    task *t = open_named("irfft2d");
+    task_inputs in = task_inputs_make(t, task_find_case(t, "smoke"));
+    for (size_t u = 0; u < 8; u++) {
+        for (size_t v = 0; v < 5; v++) {
+            check_number(&in, u, v, 0);
+            check_number(&in, u, v, 1);
+        }
+    }
+    in.arguments[task_inputs_index(&in, "levels")].value = 6;
+    double value = 0, scale = 0;
+    evoke_oracle_call call = {.arguments = in.arguments,
+                              .argument_count = t->argument_count,
+                              .count = 1,
+                              .value = &value,
+                              .scale = &scale};
+    assert_int_not_equal(t->oracle(&call), 0);
+    task_inputs_free(&in);
+    task_free(t);
+}
+
 /* Element `at` of Y: of each input map, all pixels that lie in the window. */
 static long double convolved(const task_inputs *in, uint64_t at) {
     const float *X = floats(in, "X");
@@ -175,9 +219,8 @@ static void test_fft_conv2d_any(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rfft2d),
-        cmocka_unit_test(test_sign),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rfft2d),         cmocka_unit_test(test_sign),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_inverse),
         cmocka_unit_test(test_fft_conv2d_any),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
