@@ -60,7 +60,7 @@ PYTHON
 
 vendor 0 ''
 python3 "$folder/operands.py" "$build/evoke" "$folder/all"
-holds 'len(whole["rows"]) == 16 and rows == whole["rows"]' 'whole["why"] == "" and "stopped" not in whole' \
+holds 'len(whole["rows"]) == 17 and rows == whole["rows"]' 'whole["why"] == "" and "stopped" not in whole' \
   'all(r["how"] == "graph" and r["ns"] > 0 for r in rows)' 'whole["torch"] == "0.fake"'
 cp "$folder/rows" "$folder/by-graph"
 
@@ -75,11 +75,11 @@ holds 'all(r["how"] == "eager" for r in rows)' \
 
 # A row that fails says why; the others are there.
 vendor 1 no-conv2d
-holds 'len(rows) == 16 and sum("ns" in r for r in rows) == 12' \
+holds 'len(rows) == 17 and sum("ns" in r for r in rows) == 13' \
   'all("no convolution" in r["why"] for r in rows if "ns" not in r)' '"no convolution" in whole["why"]'
 
 vendor 3 stop-after-100
-holds '0 < len(rows) < 16 and rows == whole["rows"]' 'whole["stopped"] is True'
+holds '0 < len(rows) < 17 and rows == whole["rows"]' 'whole["stopped"] is True'
 
 vendor 0 no-gpu
 holds 'whole["why"] == "PyTorch finds no GPU" and rows == []'
