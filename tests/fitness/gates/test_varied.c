@@ -191,12 +191,12 @@ static void test_padding(void **state) {
     check_forms_at_all_gates(PITCH, FOLDER "pitch/task.json");
 }
 
-/* Promotes a form of `rows` with the launch of split.json. */
-static void check_split(const rig *r, const task *split, int number, bool is_right) {
+/* Promotes a form of `rows` with the launch of a task. */
+static void check_launch(const rig *r, const task *of, int number, bool is_right) {
     built b;
     score s;
     build_form(r, number, &b);
-    b.c.plan = split->starts[0].plan;
+    b.c.plan = of->starts[0].plan;
     OK(fitness_score(r->f, &b.c, &s, &err));
     if (s.stopped != GATE_NONE)
         fail_msg("form %d is wrong on the task's own data: %s", number, s.reason);
@@ -208,6 +208,33 @@ static void check_split(const rig *r, const task *split, int number, bool is_rig
         fail_msg("form %d is wrong: %s", number, s.stopped == GATE_NONE ? "promoted" : s.reason);
 }
 
+static ev_status misses_an_arm(void *context, const uint8_t *taken, ev_str *why, ev_error *error) {
+    (void)context, (void)taken, (void)error;
+    ev_str_printf(why, "an arm is missing");
+    return EV_OK;
+}
+
+/* The build that notes arms has the variant's launch, and runs at no case where that has none. */
+static void check_arms(const rig *r, const task *split) {
+    built b;
+    score s;
+    ev_str arms = EV_STR_EMPTY;
+    build_form(r, 1, &b);
+    OK(ir_base_arms_ptx(b.base, &arms, &err));
+    b.c.plan = split->starts[0].plan;
+    b.c.arms_ptx = ev_str_text(&arms);
+    b.c.arms_ptx_bytes = arms.length;
+    b.c.arms_bytes = ir_base_arms_bytes(b.base);
+    b.c.arms_variable = IR_ARMS_VARIABLE;
+    b.c.missed = misses_an_arm;
+    OK(fitness_score(r->f, &b.c, &s, &err));
+    OK(fitness_promote(r->f, &b.c, &s, &err));
+    assert_int_equal(s.stopped, GATE_PROMOTED);
+    assert_string_equal(s.reason, "an arm is missing");
+    ev_str_free(&arms);
+    free_form(&b);
+}
+
 /* A scalar that only the variant's launch names. Where gate 6 varies the scalar, the launch is that
  * of its value; where the value has no launch, or a vast one, the other scalars are varied. */
 static void test_launches_of_varied_scalars(void **state) {
@@ -216,9 +243,11 @@ static void test_launches_of_varied_scalars(void **state) {
     task *split = NULL;
     open_rig(&r, FOLDER "rows/task.json");
     OK(task_load(FOLDER "rows/split.json", &split, &err));
-    check_split(&r, split, 1, true);
-    check_split(&r, split, 2, false);
-    check_split(&r, split, 3, false);
+    check_launch(&r, split, 1, true);
+    check_launch(&r, split, 2, false);
+    check_launch(&r, split, 3, false);
+    check_launch(&r, r.t, 4, true);
+    check_arms(&r, split);
     task_free(split);
     close_rig(&r);
 }
