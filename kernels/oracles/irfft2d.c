@@ -38,7 +38,7 @@ int oracle_irfft2d(evoke_oracle_call *call) {
         return 1;
     const int64_t tile = (int64_t)1 << levels, numbers = tile * (tile + 2); /* of a spectrum */
     const double elements = (double)(tile * tile);
-    double cosine[MOST];
+    double cosine[MOST] = {0};
     for (int64_t n = 0; n < tile; n++) /* in doubles, a quarter is 0 to 1e-16 */
         cosine[n] = cos(2 * 3.14159265358979323846 * (double)n / (double)tile);
     for (uint64_t i = 0; i < call->count; i++) {
