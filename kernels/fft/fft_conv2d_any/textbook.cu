@@ -6,7 +6,7 @@
  * it transforms the tile and the filter (zero-padded), adds the product with the filter's
  * conjugate, and transforms the sum back at the end. */
 #include "evoke_cuda.h"
-#include "evoke_fft_plain.h"
+#include "evoke_fft_plain_conv2d.h"
 
 extern "C" __global__ void fft_conv2d_any(const float *X, const float *F, float *Y, int channels,
                                           int outputs, int height, int width, int filter) {

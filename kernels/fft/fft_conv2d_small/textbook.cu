@@ -7,7 +7,7 @@
  * conjugate, and transforms the sum back at the end. */
 #define LEVELS 3
 #include "evoke_cuda.h"
-#include "evoke_fft_plain.h"
+#include "evoke_fft_plain_conv2d.h"
 
 extern "C" __global__ void fft_conv2d_small(const float *X, const float *F, float *Y, int channels,
                                             int outputs, int height, int width, int filter) {
