@@ -31,8 +31,8 @@
 #define ROUNDS 3       /* of variations that choose one value for all: powers, scalars */
 #define FUEL_FACTOR 8  /* fuel of a start, by the baseline's instructions on the task's own data */
 #define FUEL_SLACK 3.2e7    /* added to it */
-#define THREADS_FACTOR 8    /* most threads with varied scalars, by those with the task's own ... */
-#define THREADS_SLACK 65536 /* ... and so many more */
+#define THREADS_FACTOR 8    /* most threads with varied scalars, by those with the task's own */
+#define THREADS_SLACK 65536 /* added to them */
 
 static const struct {
     const char *words;
@@ -579,10 +579,10 @@ ev_status fit_is_launchable(const fitness *f, const fit_case *c, const candidate
                             ev_error *err) {
     double usual = 0, own = 0;
     *out = true;
-    if (c->varied_shape == NULL)
+    if (fit_case_of_plans(c) == c->at)
         return EV_OK;
     EV_TRY(count_threads(f, c->at, who, &usual, err));
-    EV_TRY(count_threads(f, &c->of_plans, who, &own, err));
+    EV_TRY(count_threads(f, fit_case_of_plans(c), who, &own, err));
     *out = own > 0 && own <= THREADS_FACTOR * usual + THREADS_SLACK;
     return EV_OK;
 }

@@ -15,6 +15,10 @@ static __device__ __forceinline__ float4 load4(const float *__restrict__ row, in
                        column + 3 < columns ? row[column + 3] : 0.0f);
 }
 
+static __device__ __forceinline__ float4 add4(float4 a, float4 b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
 /* y + a x */
 static __device__ __forceinline__ float4 axpy4(float a, float4 x, float4 y) {
     return make_float4(y.x + a * x.x, y.y + a * x.y, y.z + a * x.z, y.w + a * x.w);
@@ -36,6 +40,11 @@ static __device__ __forceinline__ void store4(float *__restrict__ row, int colum
         row[column + 2] = v.z;
     if (column + 3 < columns)
         row[column + 3] = v.w;
+}
+
+/* Whether one of four elements is not zero. */
+static __device__ __forceinline__ bool is_any(float4 v) {
+    return v.x != 0.0f || v.y != 0.0f || v.z != 0.0f || v.w != 0.0f;
 }
 
 /* A bit for each of four masks that is on: above zero. */

@@ -26,14 +26,6 @@ struct tiles {
     float4 b[DEPTH][COLUMNS / 4]; /* W */
 };
 
-static __device__ __forceinline__ float4 add4(float4 a, float4 b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-
-static __device__ __forceinline__ bool is_any(float4 v) {
-    return v.x != 0.0f || v.y != 0.0f || v.z != 0.0f || v.w != 0.0f;
-}
-
 /* Whether a row has an element other than zero from `first` on; the same for the whole warp. */
 static __device__ __forceinline__ bool is_live(const float *__restrict__ row, int first, int K,
                                                bool vector, int lane) {

@@ -46,14 +46,6 @@
 #define B_LOADS (STEP * COLUMNS / 128)
 #define CENTRE 4
 
-static __device__ __forceinline__ float4 add4(float4 a, float4 b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-
-static __device__ __forceinline__ bool is_any(float4 v) {
-    return v.x != 0.0f || v.y != 0.0f || v.z != 0.0f || v.w != 0.0f;
-}
-
 /* Where a block's tile is. */
 struct place {
     int row, column; /* of the first pixel; rows count through all images */
