@@ -11,7 +11,7 @@
 
 #define SAMPLE_BLOCKS 2
 #define SPOT_ELEMENTS 64
-#define FUEL_FACTOR 8
+#define FUEL_FACTOR 32
 
 ev_status fitness_open(const task *t, device *d, const fitness_options *options, fitness **out,
                        ev_error *err) {

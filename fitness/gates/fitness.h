@@ -22,7 +22,7 @@ typedef struct fitness_options {
     size_t
         sample_blocks; /* blocks a timed run executes on search cases; 0: 2. At least 4 on others */
     size_t spot_elements;   /* outputs of a timed run to compare with the oracle; 0: 64 */
-    uint64_t fuel_factor;   /* fuel = factor x the baseline's own thread instructions; 0: 8 */
+    uint64_t fuel_factor;   /* fuel = factor x the baseline's own thread instructions; 0: 32 */
     uint32_t fresh;         /* number of the inputs: another number, other inputs, same split */
     uint64_t baseline_fuel; /* limit of the baseline's run at a case in thread instructions; 0: of
                                minutes on the virtual machine */
