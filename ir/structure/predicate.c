@@ -1,7 +1,7 @@
 /* Predicate: the kernel is jammed with one member, whose effects are guarded. */
 #include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/jam_internal.h"
-#include "ir/structure/predicate_internal.h"
+#include "ir/structure/structure_internal.h"
 
 #include <stdio.h>
 #include <string.h>

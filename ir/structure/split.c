@@ -19,7 +19,6 @@ typedef struct splitting {
     uint32_t lanes;
     ir_sums sums;
     ir_share share;
-    LLVMValueRef mask; /* of the group's lanes */
 } splitting;
 
 /* ---- what is refused --------------------------------------------------------------------------
@@ -103,7 +102,7 @@ static void write_lanes(splitting *p) {
     LLVMValueRef zero = ir_share_number(share, 0);
     p->share.place = lane;
     p->share.is_first = LLVMBuildICmp(builder, LLVMIntEQ, lane, zero, "");
-    p->mask = ir_share_mask(share, p->lanes);
+    p->share.mask = ir_share_mask(share, p->lanes);
     for (uint32_t i = 0; i < p->flow.insn_count; i++) {
         if (ir_reads_register(p->flow.insns[i], "tid.x"))
             LLVMReplaceAllUsesWith(p->flow.insns[i], thread);
@@ -118,7 +117,7 @@ static void guard_effects(const splitting *p) {
             next = LLVMGetNextInstruction(i);
             if (!ir_share_is_effect(i))
                 continue;
-            ir_share_guard_run(&p->share, i, p->share.is_first, p->mask);
+            ir_share_guard_run(&p->share, i, p->share.is_first, p->share.mask);
             next = LLVMGetFirstInstruction(p->flow.blocks[b]);
         }
     }
@@ -134,12 +133,14 @@ static ev_status split(splitting *p, ev_error *err) {
     EV_TRY(ir_sums_find(&p->flow, p->loop, &p->sums, err));
     if (!p->sums.any)
         return ev_fail(err, EV_BAD, "the loop makes no sum");
+    if (p->sums.runs)
+        return ev_fail(err, EV_BAD, "a turn of the loop uses a sum that the loop makes");
     p->share.s = p->s;
     p->share.threads = p->lanes;
     write_lanes(p);
     ir_share_turns(&p->share, &p->sums, &gather);
     ir_share_open(&p->share, &gather);
-    ir_share_exchange(&p->share, &gather, p->mask, p->lanes);
+    ir_share_exchange(&p->share, &gather, p->lanes);
     ir_share_close(&gather);
     guard_effects(p);
     p->s->base->block[0] *= p->lanes;

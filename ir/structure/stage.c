@@ -1,6 +1,6 @@
 /* Stage, the plan: which loads of a loop go through shared memory, and in which boxes. */
-#include "ir/structure/predicate_internal.h"
 #include "ir/structure/stage_internal.h"
+#include "ir/structure/structure_internal.h"
 
 #include <llvm-c/Target.h>
 

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { DEEPEST_SUM = 16 };
+
 /* ---- which sums a loop makes ------------------------------------------------------------------
  */
 
@@ -20,8 +22,7 @@ static const struct {
                 {IR_SUM_SMAX, "llvm.smax"},  {IR_SUM_SMIN, "llvm.smin"},
                 {IR_SUM_UMAX, "llvm.umax"},  {IR_SUM_UMIN, "llvm.umin"}};
 
-/* How an instruction combines two values; *operands: how many of its operands may be the sum. */
-static ir_sum_kind kind_of(LLVMValueRef insn, unsigned *first, unsigned *last) {
+ir_sum_kind ir_sum_kind_of(LLVMValueRef insn, unsigned *first, unsigned *last) {
     const char *name = ir_call_name(insn);
     *first = 0;
     *last = 1;
@@ -78,13 +79,17 @@ static bool leads_to(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi, ir_
                                                                   p->flow->blocks[p->loop->header]))
         return all_lead_to(p, value, phi, kind, depth - 1);
     unsigned first, last, found = 0;
-    ir_sum_kind own = LLVMIsAPHINode(value) ? IR_SUM_NONE : kind_of(value, &first, &last);
+    ir_sum_kind own = LLVMIsAPHINode(value) ? IR_SUM_NONE : ir_sum_kind_of(value, &first, &last);
     if (own == IR_SUM_NONE || (*kind != IR_SUM_NONE && *kind != own))
         return false;
     *kind = own;
     for (unsigned k = first; k <= last; k++)
         found += leads_to(p, LLVMGetOperand(value, k), phi, kind, depth - 1);
     return found == 1;
+}
+
+bool ir_sum_leads_to(const ir_sums *sums, LLVMValueRef value, LLVMValueRef phi, ir_sum_kind *kind) {
+    return leads_to(sums, value, phi, kind, DEEPEST_SUM);
 }
 
 /* Whether every use in the loop of what is between the PHI and `end` is in the sum as well. */
@@ -94,7 +99,7 @@ static bool stays_in_sum(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi,
         ir_sum_kind kind = IR_SUM_NONE;
         if (!is_in_loop(p, user) || user == phi)
             continue;
-        if (depth == 0 || !leads_to(p, user, phi, &kind, 16) ||
+        if (depth == 0 || !leads_to(p, user, phi, &kind, DEEPEST_SUM) ||
             !stays_in_sum(p, user, phi, depth - 1))
             return false;
     }
@@ -200,7 +205,8 @@ static bool note_key(ir_sums *p, LLVMValueRef test, bool takes_if) {
                                : order_of_wholes(LLVMGetICmpPredicate(test), takes_if, &o);
         if (side == 0) /* `key less than value` says that the value is greater */
             o.is_greater = !o.is_greater;
-        ir_sum_kind kind = LLVMIsACallInst(next) ? kind_of(next, &first, &last) : IR_SUM_NONE;
+        ir_sum_kind kind =
+            LLVMIsACallInst(next) ? ir_sum_kind_of(next, &first, &last) : IR_SUM_NONE;
         bool is_extreme = kind == extreme_of(&o);
         bool by_call = !is_real && is_extreme &&
                        (LLVMGetOperand(next, 0) == value || LLVMGetOperand(next, 1) == value) &&
@@ -240,7 +246,7 @@ static void mark_key(ir_sums *p) {
     for (uint32_t i = 0; p->key_phi && i < p->count; i++) {
         if (p->items[i].phi == p->key_phi) {
             p->key = i;
-            p->items[i].kind = IR_SUM_PICK;
+            p->items[i] = (ir_sum){.phi = p->key_phi, .kind = IR_SUM_PICK};
         }
     }
 }
@@ -256,10 +262,12 @@ static ev_status add_sum(ir_sums *p, LLVMValueRef phi, ev_error *err) {
         p->count++;
         return EV_OK;
     }
-    bool is_sum = is_word(LLVMTypeOf(phi)) && leads_to(p, next, phi, &it->kind, 16) &&
-                  it->kind != IR_SUM_NONE && stays_in_sum(p, phi, phi, 16);
-    if (!is_sum && is_word(LLVMTypeOf(phi)) && is_pick(p, phi, next))
-        it->kind = IR_SUM_PICK;
+    bool is_sum = is_word(LLVMTypeOf(phi)) && ir_sum_leads_to(p, next, phi, &it->kind) &&
+                  it->kind != IR_SUM_NONE;
+    it->runs = is_sum && !stays_in_sum(p, phi, phi, DEEPEST_SUM);
+    bool is_plain = is_sum && !it->runs;
+    if (!is_plain && is_word(LLVMTypeOf(phi)) && is_pick(p, phi, next))
+        *it = (ir_sum){.phi = phi, .kind = IR_SUM_PICK};
     else if (!is_sum)
         return ev_fail(err, EV_BAD,
                        "a value that the loop carries from turn to turn is no sum of 32-bit "
@@ -289,6 +297,8 @@ ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out, e
     for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++)
         EV_TRY(add_sum(out, flow->insns[i], err));
     mark_key(out);
+    for (uint32_t i = 0; i < out->count; i++)
+        out->runs |= out->items[i].runs;
     return check_results(out, err);
 }
 
@@ -304,15 +314,15 @@ LLVMValueRef ir_share_call(const ir_share *share, const char *intrinsic, LLVMVal
     return ir_structure_call(share->s, share->builder, intrinsic, arguments, count);
 }
 
-static void set_incoming(const ir_flow *flow, LLVMValueRef phi, uint32_t block,
-                         LLVMValueRef value) {
+void ir_share_set_incoming(const ir_flow *flow, LLVMValueRef phi, uint32_t block,
+                           LLVMValueRef value) {
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
         if (LLVMGetIncomingBlock(phi, i) == flow->blocks[block])
             LLVMSetOperand(phi, i, value);
     }
 }
 
-static void stand_at_end(const ir_share *share, const ir_flow *flow, uint32_t block) {
+void ir_share_stand_at_end(const ir_share *share, const ir_flow *flow, uint32_t block) {
     LLVMPositionBuilderBefore(share->builder, ir_flow_last(flow, block));
     LLVMSetCurrentDebugLocation2(share->builder, NULL);
 }
@@ -320,31 +330,31 @@ static void stand_at_end(const ir_share *share, const ir_flow *flow, uint32_t bl
 static void spread_count(const ir_share *share, const ir_sums *sums, const ir_sum *it) {
     const ir_flow *flow = sums->flow;
     LLVMTypeRef type = LLVMTypeOf(it->phi);
-    stand_at_end(share, flow, sums->loop->preheader);
+    ir_share_stand_at_end(share, flow, sums->loop->preheader);
     LLVMValueRef place = LLVMBuildIntCast2(share->builder, share->place, type, false, "");
     LLVMValueRef step = LLVMConstInt(type, (unsigned long long)it->step, true);
     LLVMValueRef start = ir_flow_incoming(flow, it->phi, sums->loop->preheader);
     LLVMValueRef own =
         LLVMBuildAdd(share->builder, start, LLVMBuildMul(share->builder, place, step, ""), "");
-    set_incoming(flow, it->phi, sums->loop->preheader, own);
+    ir_share_set_incoming(flow, it->phi, sums->loop->preheader, own);
     /* The old sum of the next turn may have other uses. It did not wrap; this one may only where
      * the bound is within a few turns of the type's greatest number. */
-    stand_at_end(share, flow, sums->loop->latch);
+    ir_share_stand_at_end(share, flow, sums->loop->latch);
     int64_t turns_step = it->step * share->threads;
     LLVMValueRef turns = LLVMConstInt(type, (unsigned long long)turns_step, true);
     LLVMValueRef next = LLVMBuildNSWAdd(share->builder, it->phi, turns, "");
-    set_incoming(flow, it->phi, sums->loop->latch, next);
+    ir_share_set_incoming(flow, it->phi, sums->loop->latch, next);
 }
 
 /* Greatest and least values begin with the loop's own start in all threads. */
-static void spread_sum(const ir_share *share, const ir_sums *sums, const ir_sum *it) {
+void ir_share_start(const ir_share *share, const ir_sums *sums, const ir_sum *it) {
     LLVMValueRef start = ir_flow_incoming(sums->flow, it->phi, sums->loop->preheader);
     if ((it->kind != IR_SUM_ADD && it->kind != IR_SUM_FADD) || LLVMIsNull(start))
         return;
-    stand_at_end(share, sums->flow, sums->loop->preheader);
+    ir_share_stand_at_end(share, sums->flow, sums->loop->preheader);
     LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(start));
     start = LLVMBuildSelect(share->builder, share->is_first, start, zero, "");
-    set_incoming(sums->flow, it->phi, sums->loop->preheader, start);
+    ir_share_set_incoming(sums->flow, it->phi, sums->loop->preheader, start);
 }
 
 /* Writes the turn of the last pick, an i32 that grows from 1; 0: the start was not replaced. */
@@ -379,7 +389,7 @@ void ir_share_turns(const ir_share *share, const ir_sums *sums, ir_gather *out) 
         out->when = write_when(share, sums, start);
     for (uint32_t i = 0; i < sums->count; i++) {
         const ir_sum *it = &sums->items[i];
-        (it->kind == IR_SUM_STEP ? spread_count : spread_sum)(share, sums, it);
+        (it->kind == IR_SUM_STEP ? spread_count : ir_share_start)(share, sums, it);
     }
 }
 
@@ -404,7 +414,7 @@ static LLVMValueRef behind(const ir_share *share, const ir_sums *sums, LLVMValue
 void ir_share_open(const ir_share *share, ir_gather *g) {
     const ir_sums *sums = g->sums;
     for (uint32_t i = 0; i < sums->count; i++) {
-        if (sums->items[i].kind != IR_SUM_STEP)
+        if (sums->items[i].kind != IR_SUM_STEP && !sums->items[i].runs)
             g->value[i] = behind(share, sums, sums->items[i].phi);
     }
     if (g->when)
@@ -432,8 +442,8 @@ void ir_share_close(const ir_gather *g) {
     }
 }
 
-static LLVMValueRef combine(const ir_share *share, ir_sum_kind kind, LLVMValueRef a,
-                            LLVMValueRef b) {
+LLVMValueRef ir_share_combine(const ir_share *share, ir_sum_kind kind, LLVMValueRef a,
+                              LLVMValueRef b) {
     LLVMTypeRef type = LLVMTypeOf(a);
     LLVMValueRef both[] = {a, b};
     if (kind == IR_SUM_ADD)
@@ -475,7 +485,8 @@ void ir_share_meet(const ir_share *share, ir_gather *g, const ir_gather *other) 
         if (sums->items[i].kind == IR_SUM_PICK)
             g->value[i] = LLVMBuildSelect(share->builder, takes, other->value[i], g->value[i], "");
         else if (g->value[i])
-            g->value[i] = combine(share, sums->items[i].kind, g->value[i], other->value[i]);
+            g->value[i] =
+                ir_share_combine(share, sums->items[i].kind, g->value[i], other->value[i]);
     }
     if (g->when)
         g->when = LLVMBuildSelect(share->builder, takes, other->when, g->when, "");
@@ -491,25 +502,24 @@ LLVMValueRef ir_share_mask(const ir_share *share, uint32_t lanes) {
     return LLVMBuildShl(share->builder, ir_share_number(share, all), first, "");
 }
 
-static LLVMValueRef shuffled(const ir_share *share, LLVMValueRef mask, LLVMValueRef value,
-                             uint32_t distance) {
+static LLVMValueRef shuffled(const ir_share *share, LLVMValueRef value, uint32_t distance) {
     bool is_float = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind;
-    LLVMValueRef arguments[] = {mask, value, ir_share_number(share, distance),
+    LLVMValueRef arguments[] = {share->mask, value, ir_share_number(share, distance),
                                 ir_share_number(share, IR_WARP - 1)};
     return ir_share_call(share,
                          is_float ? "llvm.nvvm.shfl.sync.bfly.f32" : "llvm.nvvm.shfl.sync.bfly.i32",
                          arguments, 4);
 }
 
-void ir_share_exchange(const ir_share *share, ir_gather *g, LLVMValueRef mask, uint32_t lanes) {
+void ir_share_exchange(const ir_share *share, ir_gather *g, uint32_t lanes) {
     for (uint32_t distance = lanes / 2; distance > 0; distance /= 2) {
         ir_gather other = {0};
         for (uint32_t i = 0; i < g->sums->count; i++) {
             if (g->value[i])
-                other.value[i] = shuffled(share, mask, g->value[i], distance);
+                other.value[i] = shuffled(share, g->value[i], distance);
         }
         if (g->when)
-            other.when = shuffled(share, mask, g->when, distance);
+            other.when = shuffled(share, g->when, distance);
         ir_share_meet(share, g, &other);
     }
 }

@@ -4,7 +4,10 @@
  * that compares the first of them, the key. Private to ir/structure.
  *
  * Each thread that takes a part of the turns begins with a neutral value (the first one with the
- * loop's own), and what they end with is combined behind the loop. */
+ * loop's own), and what they end with is combined behind the loop.
+ *
+ * A *running* sum is one that the turns use as well, such as `s += x[i]; y[i] = s;`. All threads of
+ * the group then make each round of turns together, and exchange in each (running.c). */
 #ifndef IR_STRUCTURE_SUMS_INTERNAL_H
 #define IR_STRUCTURE_SUMS_INTERNAL_H
 
@@ -31,6 +34,7 @@ typedef struct ir_sum {
     LLVMValueRef phi;
     ir_sum_kind kind; /* IR_SUM_STEP: it counts, as the induction variable does */
     int64_t step;
+    bool runs; /* a turn uses it */
 } ir_sum;
 
 typedef struct ir_sums {
@@ -39,6 +43,7 @@ typedef struct ir_sums {
     ir_sum items[IR_MOST_SUMS];
     uint32_t count;
     bool any;     /* one of them is no count */
+    bool runs;    /* one of them is a running sum */
     uint32_t key; /* of the picks; IR_NONE: there are none */
     LLVMValueRef key_phi;
     uint32_t test; /* the instruction that compares the key with what may replace it */
@@ -53,6 +58,13 @@ typedef struct ir_sums {
 ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out,
                        ev_error *err) EV_CHECKED;
 
+/* The operands of an instruction that may be the sum so far: first to last. IR_SUM_NONE: it
+ * combines nothing. */
+ir_sum_kind ir_sum_kind_of(LLVMValueRef insn, unsigned *first, unsigned *last);
+/* Whether `value` is the PHI combined with other values by operations of one kind, also under
+ * conditions. *kind is IR_SUM_NONE at first. */
+bool ir_sum_leads_to(const ir_sums *sums, LLVMValueRef value, LLVMValueRef phi, ir_sum_kind *kind);
+
 /* How the turns of a kernel's loops are shared by the threads of a group. */
 typedef struct ir_share {
     ir_structure *s;
@@ -60,12 +72,14 @@ typedef struct ir_share {
     uint32_t threads;      /* of the group */
     LLVMValueRef place;    /* of the thread in the group, an i32 */
     LLVMValueRef is_first; /* the place is 0 */
+    LLVMValueRef mask;     /* of the group's lanes in this thread's warp; NULL: not known */
 } ir_share;
 
 /* What the threads of a group end a loop with, and its combination, by item of the sums. */
 typedef struct ir_gather {
     const ir_sums *sums;
-    LLVMValueRef value[IR_MOST_SUMS];  /* what this thread has so far; NULL: the item is a count */
+    LLVMValueRef value[IR_MOST_SUMS];  /* what this thread has so far; NULL: the item is a count, or
+                                          a running sum, which all threads have */
     LLVMValueRef holder[IR_MOST_SUMS]; /* stands for the result until ir_share_close */
     LLVMValueRef when; /* the turn of the last pick, counted from 1; NULL: there are none */
 } ir_gather;
@@ -73,13 +87,18 @@ typedef struct ir_gather {
 /* Lets the thread at place l begin at the l-th turn and go on by as many turns as the group has
  * threads, and gives all but the first a neutral value in place of each sum's start. */
 void ir_share_turns(const ir_share *share, const ir_sums *sums, ir_gather *out);
+/* The same of a loop with running sums, by a group of at most IR_WARP lanes side by side. */
+ev_status ir_share_rounds(const ir_share *share, const ir_sums *sums, ir_gather *out,
+                          ev_error *err) EV_CHECKED;
+/* EV_BAD, with the reason: the turns of a loop with running sums cannot be made together. */
+ev_status ir_running_check(const ir_share *share, const ir_sums *sums, ev_error *err) EV_CHECKED;
 /* Takes what this thread ends the loop with; the builder then stands behind the loop. */
 void ir_share_open(const ir_share *share, ir_gather *gather);
 /* Combines what this thread has with what another one has: its values and its `when`. */
 void ir_share_meet(const ir_share *share, ir_gather *gather, const ir_gather *other);
 /* Combines what the lanes of a warp have whose places differ in the bits below `lanes`, a power of
- * two; all of them get the same bits. `mask` has the lanes. */
-void ir_share_exchange(const ir_share *share, ir_gather *gather, LLVMValueRef mask, uint32_t lanes);
+ * two; all of them get the same bits. */
+void ir_share_exchange(const ir_share *share, ir_gather *gather, uint32_t lanes);
 /* Gives the code behind the loop the combined values. */
 void ir_share_close(const ir_gather *gather);
 /* The lanes of a warp that are in one group of `lanes` lanes side by side, a power of two. */
@@ -91,6 +110,16 @@ bool ir_share_is_effect(LLVMValueRef insn);
  * a mask of lanes that wait for each other before and after stores that may go to shared memory. */
 void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef condition,
                         LLVMValueRef order);
+/* Gives all threads but the first a neutral value in place of a sum's start. */
+void ir_share_start(const ir_share *share, const ir_sums *sums, const ir_sum *it);
+/* Combines two values as a sum of the kind does. */
+LLVMValueRef ir_share_combine(const ir_share *share, ir_sum_kind kind, LLVMValueRef a,
+                              LLVMValueRef b);
+/* Gives a PHI of the loop's header another value for the edge from `block`. */
+void ir_share_set_incoming(const ir_flow *flow, LLVMValueRef phi, uint32_t block,
+                           LLVMValueRef value);
+/* Lets the builder stand at the end of a block. */
+void ir_share_stand_at_end(const ir_share *share, const ir_flow *flow, uint32_t block);
 LLVMValueRef ir_share_number(const ir_share *share, uint64_t value);
 LLVMValueRef ir_share_call(const ir_share *share, const char *intrinsic, LLVMValueRef *arguments,
                            unsigned count);

@@ -2,9 +2,11 @@
  *
  * Each loop that counts and makes sums, or writes in each turn elsewhere, has its turns spread over
  * the team: thread l of the team runs the turns l, l + L, l + 2 L, and what the loop sums up is
- * combined behind it, for all threads of the team and with the same bits from run to run. All else
- * is done by each thread of the team, and the first one has the effects. A block takes fewer of the
- * kernel's threads than before, so the grid grows, and long rows get a block each.
+ * combined behind it, for all threads of the team and with the same bits from run to run. Where
+ * turns use what was summed up before them, the threads of a team make a round of turns together
+ * (running.c). All else is done by each thread of the team, and the first one has the effects. A
+ * block takes fewer of the kernel's threads than before, so the grid grows, and long rows get a
+ * block each.
  *
  *   neighbours  the threads of a team stand side by side along x: what neighbouring turns read is
  *               adjacent. Lanes of a warp exchange by shuffles, warps by shared memory.
@@ -13,10 +15,9 @@
  *               shared memory.
  *
  * Exchange by shared memory needs barriers, so early returns become predicates first
- * (predicate_internal.h), unless a block is one team. */
+ * (predicate.c), unless a block is one team. */
 #include "ir/structure/analyses/affine_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
-#include "ir/structure/predicate_internal.h"
 #include "ir/structure/structure_internal.h"
 #include "ir/structure/sums_internal.h"
 
@@ -38,7 +39,6 @@ typedef struct teaming {
     uint32_t loop_count;
     bool *is_shared_out; /* by block of code: in a loop whose turns are spread */
     ir_share share;
-    LLVMValueRef mask;   /* of the team's lanes in a warp */
     LLVMValueRef member; /* which of the block's kernel threads it is, in all dimensions */
 } teaming;
 
@@ -197,6 +197,12 @@ static ev_status list_loops(teaming *t, ev_error *err) {
             continue;
         if (!turns_are_apart(t, loop))
             (void)ev_fail(&why, EV_BAD, "the loop's turns write to one place or wait");
+        else if (sums->runs && by_memory(t))
+            (void)ev_fail(&why, EV_BAD,
+                          "a turn of the loop uses a sum that the loop makes, and the threads of "
+                          "the team are not lanes side by side");
+        else if (sums->runs && ir_running_check(&t->share, sums, &why) != EV_OK)
+            continue;
         else if (does_work(t, sums))
             t->loop_count++;
     }
@@ -271,7 +277,7 @@ static void write_coordinates(teaming *t) {
     LLVMValueRef own = t->is_strided ? low : high;
     t->share.place = t->is_strided ? high : low;
     t->share.is_first = LLVMBuildICmp(b, LLVMIntEQ, t->share.place, number(t, 0), "");
-    t->mask = by_memory(t) && t->size < IR_WARP ? NULL : ir_share_mask(&t->share, t->size);
+    t->share.mask = by_memory(t) && t->size < IR_WARP ? NULL : ir_share_mask(&t->share, t->size);
     LLVMValueRef part = LLVMBuildURem(b, block, number(t, parts), "");
     LLVMValueRef first = LLVMBuildMul(b, part, number(t, t->own), "");
     LLVMValueRef row = NULL;
@@ -384,7 +390,7 @@ static void gather(teaming *t, uint32_t loop) {
         return;
     ir_share_open(&t->share, g);
     if (!t->is_strided)
-        ir_share_exchange(&t->share, g, t->mask, t->size < IR_WARP ? t->size : IR_WARP);
+        ir_share_exchange(&t->share, g, t->size < IR_WARP ? t->size : IR_WARP);
     if (by_memory(t) && !t->is_strided) {
         LLVMValueRef lane =
             LLVMBuildAnd(t->share.builder, t->share.place, number(t, IR_WARP - 1), "");
@@ -429,14 +435,17 @@ static ev_status team(teaming *t, const ir_edit *edit, ev_error *err) {
         EV_TRY(ir_flow_make(t->s->function, t->s->arena, &t->flow, err));
         EV_TRY(check_option(t, edit, err)); /* the anchor's loop, as it is now */
     }
+    t->share.s = t->s;
+    t->share.threads = t->size;
     EV_TRY(list_loops(t, err));
     if (waits)
         EV_TRY(check_barriers(t, err));
-    t->share.s = t->s;
-    t->share.threads = t->size;
     write_coordinates(t);
     for (uint32_t k = 0; k < t->loop_count; k++) {
-        ir_share_turns(&t->share, &t->loops[k], &t->gathers[k]);
+        if (t->loops[k].runs)
+            EV_TRY(ir_share_rounds(&t->share, &t->loops[k], &t->gathers[k], err));
+        else
+            ir_share_turns(&t->share, &t->loops[k], &t->gathers[k]);
         gather(t, k);
     }
     guard_effects(t);

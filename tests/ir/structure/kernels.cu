@@ -778,6 +778,7 @@ extern "C" __global__ void chained(PARAMETERS) {
 }
 
 #include "kernels_places.cu"
+#include "kernels_running.cu"
 
 /* A function without effects that reads where it runs. */
 static __device__ __noinline__ __attribute__((const)) int place(int scale) {

@@ -105,6 +105,20 @@ static const subject subjects[] = {
     {"stored_between", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"placed", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"chained", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"run_with", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_before", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_both", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_some", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_several", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_twice", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_down", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_rows", {"2", "1", "1"}, {4, 1, 1}},
+    {"run_mixed", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_until", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_round", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_own", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_within", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"run_once", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
 };
 
 #define COARSEN(anchor, option, form)                                                              \
