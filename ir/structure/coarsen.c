@@ -127,6 +127,8 @@ static ev_status check_threads(const coarsening *c, ev_error *err) {
     for (uint32_t i = 0; i < c->flow.insn_count; i++) {
         if (ir_deed_of(c->flow.insns[i]) == IR_DEED_WARP)
             return ev_fail(err, EV_BAD, "the threads of a warp exchange values");
+        if (ir_is_block_vote(c->flow.insns[i]))
+            return ev_fail(err, EV_BAD, "the threads of a block vote");
         const char *name = ir_call_name(c->flow.insns[i]);
         if (strncmp(name, "llvm.nvvm.read.ptx.sreg.", 24) == 0 &&
             (strstr(name, "laneid") || strstr(name, "warpid")))

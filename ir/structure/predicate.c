@@ -55,6 +55,8 @@ static ev_status check(const predicating *p, ev_error *err) {
         if (ir_deed_of(p->flow.insns[i]) == IR_DEED_WARP &&
             strncmp(ir_call_name(p->flow.insns[i]), "llvm.nvvm.shfl.", 15) != 0)
             return ev_fail(err, EV_BAD, "the threads of a warp vote, and some of them end early");
+        if (ir_is_block_vote(p->flow.insns[i]))
+            return ev_fail(err, EV_BAD, "the threads of a block vote, and some of them end early");
     }
     return ir_jam_check(&p->vary, err);
 }

@@ -7,6 +7,7 @@
  *
  * Early IR is what clang makes, with calls inlined, scalars in registers, equal computations merged
  * and loops in simplified, loop-closed form, still rolled and tested at the top. */
+#include "ir/structure/passes/passes_internal.h"
 #include "ir/structure/structure_internal.h"
 
 #include "ir/structure/analyses/vary_internal.h"
@@ -201,6 +202,8 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_delinearize(s, edit, err);
     case IR_EDIT_RESIZE_BLOCK:
         return ir_structure_resize(s, edit, err);
+    case IR_EDIT_JOIN_ATOMICS:
+        return ir_structure_join_atomics(s, edit, err);
     case IR_EDIT_PEEL:
         return ir_structure_peel(s, edit->form, err);
     case IR_EDIT_UNROLL_LOOP:

@@ -42,10 +42,6 @@ ev_status ir_early_run(const ir_base *base, LLVMModuleRef module, const char *pa
 /* Brings a function into early form: normalises what clang or an edit left. */
 ev_status ir_early_normalise(const ir_base *base, LLVMModuleRef module, ev_error *err) EV_CHECKED;
 
-/* Moves the bound of each loop's test in front of the loop, where no turn changes the bound. A
- * function with blocks that lead nowhere stays as it is. */
-ev_status ir_structure_hoist_bounds(LLVMValueRef function, ev_error *err) EV_CHECKED;
-
 /* Loops inside the loop at `path` that are known to run at most one turn become straight code, such
  * as a copy of as many elements as the block has threads. EV_BAD: as ir_flow_make. */
 ev_status ir_unroll_single_turns(const ir_structure *s, const char *path, ev_error *err) EV_CHECKED;
@@ -53,11 +49,6 @@ ev_status ir_unroll_single_turns(const ir_structure *s, const char *path, ev_err
 /* Applies one structural edit of any kind, and verifies the module. EV_BAD, with the reason: it is
  * refused; the module is then of no use. */
 ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
-
-/* Merges equal loads, and writes addresses that are a constant apart as such. *changed: whether it
- * changed anything. EV_BAD: as ir_flow_make. */
-ev_status ir_merge_loads(LLVMValueRef function, ev_arena *arena, bool *changed,
-                         ev_error *err) EV_CHECKED;
 
 /* Rewrites the kernel such that its tests of coordinates at the beginning send home whole blocks
  * only. A thread that would have ended takes over the place 0 in the dimensions that its failed
@@ -102,6 +93,8 @@ ev_status ir_structure_pitch(ir_structure *s, const ir_edit *edit, ev_error *err
 ev_status ir_structure_stage(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_resize(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
+ev_status ir_structure_join_atomics(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_delinearize(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 

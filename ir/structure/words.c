@@ -92,6 +92,12 @@ static void describe_relabel_blocks(const ir_work *work, const ir_edit *edit, ev
     ev_str_printf(out, "runs the blocks in groups of %lld rows", (long long)edit->option);
 }
 
+static void describe_join_atomics(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "combines what the threads of a %s add to one address, and adds once",
+                  edit->option == 32 ? "warp" : "block");
+}
+
 static void describe_stage(const ir_work *work, const ir_edit *edit, ev_str *out) {
     char place[IR_ANCHOR_TEXT];
     (void)work;
@@ -187,6 +193,7 @@ static void describe_resize(const ir_work *work, const ir_edit *edit, ev_str *ou
 const ir_rule ir_rule_DELINEARIZE = {no_sites, no_draw, is_applied, describe_delinearize};
 const ir_rule ir_rule_SPECIALISE = {no_sites, no_draw, is_applied, describe_specialise};
 const ir_rule ir_rule_SINK_LOOP = {no_sites, no_draw, is_applied, describe_sink};
+const ir_rule ir_rule_JOIN_ATOMICS = {no_sites, no_draw, is_applied, describe_join_atomics};
 const ir_rule ir_rule_STAGE = {no_sites, no_draw, is_applied, describe_stage};
 const ir_rule ir_rule_RELABEL_THREADS = {no_sites, no_draw, is_applied, describe_relabel_threads};
 const ir_rule ir_rule_RELABEL_BLOCKS = {no_sites, no_draw, is_applied, describe_relabel_blocks};

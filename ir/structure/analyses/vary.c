@@ -118,6 +118,11 @@ ir_deed ir_deed_of(LLVMValueRef insn) {
     }
 }
 
+bool ir_is_block_vote(LLVMValueRef insn) {
+    return ir_deed_of(insn) == IR_DEED_BARRIER &&
+           LLVMGetTypeKind(LLVMTypeOf(insn)) != LLVMVoidTypeKind;
+}
+
 LLVMValueRef ir_pointer_of(LLVMValueRef insn) {
     switch (LLVMGetInstructionOpcode(insn)) {
     case LLVMLoad:

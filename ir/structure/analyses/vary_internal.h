@@ -63,6 +63,8 @@ typedef enum ir_deed {
 } ir_deed;
 
 ir_deed ir_deed_of(LLVMValueRef insn);
+/* Whether it is a barrier that gives a value: __syncthreads_or and its kin. */
+bool ir_is_block_vote(LLVMValueRef insn);
 /* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
 LLVMValueRef ir_pointer_of(LLVMValueRef insn);
 /* Whether a load reads from an argument that no store of the kernel goes to. *base: what it reads

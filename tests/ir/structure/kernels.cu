@@ -777,6 +777,7 @@ extern "C" __global__ void chained(PARAMETERS) {
     y[i] = sum;
 }
 
+#include "kernels_atomics.cu"
 #include "kernels_places.cu"
 #include "kernels_running.cu"
 

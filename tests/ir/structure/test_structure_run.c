@@ -105,6 +105,16 @@ static const subject subjects[] = {
     {"stored_between", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"placed", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"chained", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"tallied", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"tallied_most", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"tallied_least", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"spread", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"numbered", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"fenced", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"read_back", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"tallied_rows", {"ceil_div(m, 64)", "1", "1"}, {8, 4, 2}},
+    {"tallied_blocks", {"m + 2", "1", "1"}, {64, 1, 1}},
+    {"asked", {"ceil_div(m * n, 64)", "1", "1"}, {64, 1, 1}},
     {"run_with", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"run_before", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"run_both", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
@@ -183,6 +193,8 @@ static const subject subjects[] = {
 #define PEEL_OF_MEMBERS "{\"kind\":\"peel\",\"form\":\"members\"}"
 #define GROUP(option) "{\"kind\":\"group-loads\",\"option\":" #option "}"
 
+#define JOIN(option) "{\"kind\":\"join-atomics\",\"option\":" #option "}"
+
 #define PAD(array, option) "{\"kind\":\"pad\",\"anchor\":\"" array "\",\"option\":" #option "}"
 #define SWIZZLE(array, option)                                                                     \
     "{\"kind\":\"swizzle\",\"anchor\":\"" array "\",\"option\":" #option "}"
@@ -219,7 +231,7 @@ static ir_genome *genome_of(const char *edits) {
 }
 
 static launch_plan plan_of(const subject *s, launch_rule *rule) {
-    static const char *const counts[] = {"1", "2", "4", "8", "32"};
+    static const char *const counts[] = {"1", "2", "4", "8", "32", "64"};
     *rule = (launch_rule){.entry = s->entry, .shared = "0"};
     for (int a = 0; a < 3; a++) {
         rule->grid[a] = s->grid[a];

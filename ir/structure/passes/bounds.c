@@ -2,7 +2,8 @@
  * `for (z = 1; z < n - 1; z++)` computes n - 1 in each turn, and `for (i = first[row]; i <
  * first[row + 1]; i++)` loads its end in each turn. Edits that share out or stage turns need the
  * bound before the first turn. */
-#include "ir/structure/structure_internal.h"
+
+#include "ir/structure/passes/passes_internal.h"
 
 #include "ir/structure/analyses/vary_internal.h"
 

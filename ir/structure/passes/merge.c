@@ -11,7 +11,7 @@
  * that LLVM sees which accesses are neighbours, and joins them into vectors. */
 #include "ir/structure/analyses/facts_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
-#include "ir/structure/structure_internal.h"
+#include "ir/structure/passes/passes_internal.h"
 
 enum { MOST_LOOKS = 256, FARTHEST = 1 << 20 };
 

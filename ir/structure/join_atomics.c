@@ -1,0 +1,426 @@
+/* Join atomics: threads that add to one address combine what they add, and one thread adds it.
+ *
+ *     slot = nothing                          slot = nothing
+ *     if (i < n)                              if (i < n)
+ *         atomicAdd(y, x[i]);      becomes        slot = slot + x[i]
+ *                                             all threads meet: total = the sum of their slots
+ *                                             if (first thread, and one has added)
+ *                                                 atomicAdd(y, total);
+ *
+ * The address must be the same for all threads of a block and known at the beginning, so a
+ * thread's atomics may stand in loops and under conditions: a thread adds them up first. The
+ * threads meet at the end of the first block of code behind the atomic that all of them come to,
+ * outside of all loops. With the option 32, lanes of a warp combine by shuffles; with 1,024, warps
+ * combine by shared memory as well. Atomics of one kind at one address become one. */
+#include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
+#include "ir/structure/structure_internal.h"
+#include "ir/structure/sums_internal.h"
+
+enum { MOST_MEETINGS = 8, MOST_THREADS = 1024, DEEPEST = 16 };
+
+/* Atomics that become one. */
+typedef struct meeting {
+    LLVMValueRef pointer;
+    LLVMAtomicRMWBinOp op;
+    ir_sum_kind kind;
+    uint32_t at;        /* the block of code where the threads meet */
+    bool always;        /* each thread adds something */
+    LLVMValueRef slot;  /* what the thread has added so far */
+    LLVMValueRef added; /* whether it has added something, an i32 */
+    LLVMValueRef last;  /* the atomic that stays */
+} meeting;
+
+typedef struct joining {
+    ir_structure *s;
+    ir_flow flow;
+    ir_vary vary;
+    uint32_t threads; /* of a block */
+    bool of_block;    /* all of them combine */
+    uint32_t *joins;  /* by instruction: its meeting, counted from 1; 0: it stays as it is */
+    meeting meetings[MOST_MEETINGS];
+    uint32_t count;
+    ir_share share;
+    LLVMValueRef thread; /* its number in the block, an i32 */
+} joining;
+
+/* ---- which atomics ----------------------------------------------------------------------------
+ */
+
+static ir_sum_kind kind_of(LLVMAtomicRMWBinOp op) {
+    switch (op) {
+    case LLVMAtomicRMWBinOpAdd:
+        return IR_SUM_ADD;
+    case LLVMAtomicRMWBinOpFAdd:
+        return IR_SUM_FADD;
+    case LLVMAtomicRMWBinOpMax:
+        return IR_SUM_SMAX;
+    case LLVMAtomicRMWBinOpMin:
+        return IR_SUM_SMIN;
+    case LLVMAtomicRMWBinOpUMax:
+        return IR_SUM_UMAX;
+    case LLVMAtomicRMWBinOpUMin:
+        return IR_SUM_UMIN;
+    default:
+        return IR_SUM_NONE;
+    }
+}
+
+static bool is_word(LLVMTypeRef type) {
+    return LLVMGetTypeKind(type) == LLVMFloatTypeKind ||
+           (LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 32);
+}
+
+static bool is_in_loop(const joining *j, uint32_t block) {
+    return ir_loop_of(&j->flow, block) != IR_NONE;
+}
+
+/* Whether a value is the same for all threads of a block in all turns of loops, and can be computed
+ * at the kernel's beginning. */
+static bool is_known_early(const joining *j, LLVMValueRef value, unsigned depth) {
+    uint32_t insn = ir_flow_insn(&j->flow, value);
+    if (insn == IR_NONE)
+        return LLVMIsAArgument(value) || LLVMIsAConstant(value);
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    bool may_fail =
+        opcode == LLVMUDiv || opcode == LLVMSDiv || opcode == LLVMURem || opcode == LLVMSRem;
+    if (depth == 0 || j->vary.varies[insn] || ir_deed_of(value) != IR_DEED_PURE ||
+        LLVMIsAPHINode(value) || LLVMIsAAllocaInst(value) || may_fail)
+        return false;
+    unsigned operands = (unsigned)LLVMGetNumOperands(value);
+    operands -= LLVMIsACallInst(value) ? 1 : 0;
+    for (unsigned k = 0; k < operands; k++) {
+        if (!is_known_early(j, LLVMGetOperand(value, k), depth - 1))
+            return false;
+    }
+    return true;
+}
+
+/* Moves a value that is known early, and what it is computed from, to the end of the kernel's first
+ * block. */
+static void move_early(const joining *j, LLVMValueRef value) {
+    uint32_t insn = ir_flow_insn(&j->flow, value);
+    LLVMBuilderRef b = j->share.builder;
+    if (insn == IR_NONE || LLVMGetInstructionParent(value) == j->flow.blocks[0])
+        return;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++)
+        move_early(j, LLVMGetOperand(value, (unsigned)k));
+    LLVMInstructionRemoveFromParent(value);
+    LLVMPositionBuilderBefore(b, ir_flow_last(&j->flow, 0));
+    LLVMInsertIntoBuilder(b, value);
+}
+
+/* The first block of code from `block` on that all threads come to, outside of all loops; IR_NONE:
+ * the threads end in different places. */
+static uint32_t meets_at(const joining *j, uint32_t block) {
+    while (block != IR_NONE && (j->vary.region_of[block] != IR_NONE || is_in_loop(j, block)))
+        block = ir_flow_joins_at(&j->flow, block);
+    return block;
+}
+
+static LLVMValueRef base_of(const joining *j, LLVMValueRef insn) {
+    LLVMValueRef pointer = ir_pointer_of(insn), base = NULL;
+    if (pointer)
+        (void)ir_affine_of_address(j->s->base->module, pointer, &base);
+    return base;
+}
+
+/* Whether `other`, which may run between an atomic and its meeting, lets the atomic pass. Guessed:
+ * no two arguments overlap. */
+static bool lets_pass(const joining *j, LLVMValueRef atomic, LLVMValueRef other) {
+    ir_deed deed = ir_deed_of(other);
+    if (deed == IR_DEED_PURE || deed == IR_DEED_MARKER)
+        return true;
+    if (deed == IR_DEED_BARRIER || deed == IR_DEED_WARP || deed == IR_DEED_UNKNOWN)
+        return false;
+    bool same_kind = LLVMIsAAtomicRMWInst(other) && !LLVMGetFirstUse(other) &&
+                     LLVMGetAtomicRMWBinOp(other) == LLVMGetAtomicRMWBinOp(atomic);
+    LLVMValueRef a = base_of(j, atomic), b = base_of(j, other);
+    bool apart = a && b && a != b && LLVMIsAArgument(a) && LLVMIsAArgument(b);
+    return same_kind || apart;
+}
+
+static ev_status check_between(const joining *j, uint32_t atomic, uint32_t at, ev_error *err) {
+    const ir_flow *flow = &j->flow;
+    uint32_t end = flow->first[at + 1] - 1;
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        bool between = ir_flow_leads(flow, atomic, i) && (i == end || ir_flow_leads(flow, i, end));
+        if (i != atomic && between && !lets_pass(j, flow->insns[atomic], flow->insns[i]))
+            return ev_fail(err, EV_BAD,
+                           "between an atomic and where the threads meet, the kernel waits, or "
+                           "accesses what the atomic may write");
+    }
+    return EV_OK;
+}
+
+static meeting *meeting_for(joining *j, LLVMValueRef atomic, uint32_t at) {
+    LLVMValueRef pointer = LLVMGetOperand(atomic, 0);
+    LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(atomic);
+    for (uint32_t k = 0; k < j->count; k++) {
+        meeting *m = &j->meetings[k];
+        if (m->pointer == pointer && m->op == op && m->at == at &&
+            LLVMTypeOf(m->slot) == LLVMTypeOf(LLVMGetOperand(atomic, 1)))
+            return m;
+    }
+    if (j->count == MOST_MEETINGS)
+        return NULL;
+    meeting *m = &j->meetings[j->count++];
+    *m = (meeting){.pointer = pointer, .op = op, .kind = kind_of(op), .at = at};
+    m->slot = LLVMGetUndef(LLVMTypeOf(LLVMGetOperand(atomic, 1))); /* its type, so far */
+    return m;
+}
+
+/* Adds an atomic to a meeting. EV_BAD, with the reason: it has to stay. */
+static ev_status add_atomic(joining *j, uint32_t insn, ev_error *err) {
+    LLVMValueRef atomic = j->flow.insns[insn], pointer = LLVMGetOperand(atomic, 0);
+    if (kind_of(LLVMGetAtomicRMWBinOp(atomic)) == IR_SUM_NONE ||
+        !is_word(LLVMTypeOf(LLVMGetOperand(atomic, 1))) || LLVMGetFirstUse(atomic) ||
+        LLVMGetVolatile(atomic))
+        return ev_fail(err, EV_BAD,
+                       "an atomic is no sum, greatest or least value of 32 bits, or its value is "
+                       "used");
+    if (!is_known_early(j, pointer, DEEPEST))
+        return ev_fail(err, EV_BAD, "the threads of a block do not all add to one address");
+    uint32_t at = meets_at(j, j->flow.home[insn]);
+    if (at == IR_NONE)
+        return ev_fail(err, EV_BAD, "the threads of a block do not meet behind an atomic");
+    EV_TRY(check_between(j, insn, at, err));
+    meeting *m = meeting_for(j, atomic, at);
+    if (m == NULL)
+        return ev_fail(err, EV_BAD, "the kernel has atomics at more than %d places", MOST_MEETINGS);
+    m->always |= ir_dominance_over(&j->flow.over, j->flow.home[insn], at);
+    j->joins[insn] = (uint32_t)(m - j->meetings) + 1;
+    return EV_OK;
+}
+
+/* ---- what is refused --------------------------------------------------------------------------
+ */
+
+static ev_status check_option(joining *j, const ir_edit *edit, ev_error *err) {
+    const uint32_t *block = j->s->base->block;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    if (!edit->has_option || (edit->option != IR_WARP && edit->option != MOST_THREADS))
+        return ev_fail(err, EV_BAD, "\"option\" is neither %d nor %d", IR_WARP, MOST_THREADS);
+    j->of_block = edit->option == MOST_THREADS;
+    if (threads == 0 || threads % IR_WARP != 0 || threads > MOST_THREADS)
+        return ev_fail(err, EV_BAD, "a block of %llu threads is not known, or not made of warps",
+                       (unsigned long long)threads);
+    if (j->of_block && threads == IR_WARP)
+        return ev_fail(err, EV_BAD, "a block is one warp");
+    j->threads = (uint32_t)threads;
+    if (j->of_block &&
+        ir_shared_bytes(j->s->base->module, NULL) + 4 * IR_WARP * MOST_MEETINGS > IR_MOST_SHARED)
+        return ev_fail(err, EV_BAD, "the block has no shared memory left");
+    return EV_OK;
+}
+
+static ev_status find_vary(joining *j, ev_error *err) {
+    bool *is_seed = EV_NEW_ARRAY(j->s->arena, bool, j->flow.insn_count + 1);
+    j->joins = EV_NEW_ARRAY(j->s->arena, uint32_t, j->flow.insn_count + 1);
+    if (!is_seed || !j->joins)
+        return ev_fail_memory(err, j->flow.insn_count);
+    for (uint32_t i = 0; i < j->flow.insn_count; i++) {
+        LLVMValueRef insn = j->flow.insns[i];
+        is_seed[i] = ir_reads_register(insn, "tid.x") || ir_reads_register(insn, "tid.y") ||
+                     ir_reads_register(insn, "tid.z") || ir_reads_register(insn, "laneid") ||
+                     ir_reads_register(insn, "warpid") || ir_deed_of(insn) == IR_DEED_WARP ||
+                     ir_deed_of(insn) == IR_DEED_COUNTED;
+    }
+    return ir_vary_make(&j->flow, is_seed, true, &j->vary, err);
+}
+
+/* Lists the atomics that can be joined; `err` tells of the first that cannot, if none can. */
+static ev_status find_atomics(joining *j, ev_error *err) {
+    ev_error why = {0};
+    for (uint32_t i = 0; i < j->flow.insn_count; i++) {
+        if (!LLVMIsAAtomicRMWInst(j->flow.insns[i]))
+            continue;
+        ev_error one = {0};
+        ev_status status = add_atomic(j, i, &one);
+        if (status != EV_OK && status != EV_BAD)
+            return ev_fail(err, status, "%s", one.text);
+        if (status == EV_BAD && why.text[0] == '\0')
+            why = one;
+    }
+    if (j->count == 0)
+        return ev_fail(err, EV_BAD, "no atomics can be joined: %s",
+                       why.text[0] ? why.text : "the kernel has none");
+    return EV_OK;
+}
+
+/* ---- what a thread adds -----------------------------------------------------------------------
+ */
+
+static LLVMValueRef neutral_of(const meeting *m, LLVMTypeRef type) {
+    switch (m->kind) {
+    case IR_SUM_FADD:
+        return LLVMConstReal(type, -0.0);
+    case IR_SUM_SMAX:
+        return LLVMConstInt(type, (uint64_t)INT32_MIN, true);
+    case IR_SUM_SMIN:
+        return LLVMConstInt(type, INT32_MAX, false);
+    case IR_SUM_UMIN:
+        return LLVMConstInt(type, UINT32_MAX, false);
+    default:
+        return LLVMConstNull(type);
+    }
+}
+
+/* Writes the slots and the thread's place at the kernel's beginning. */
+static void write_slots(joining *j) {
+    const ir_share *share = &j->share;
+    LLVMBuilderRef b = share->builder;
+    LLVMTypeRef flag = LLVMInt32TypeInContext(j->s->base->context);
+    LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(j->flow.blocks[0]));
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    for (uint32_t k = 0; k < j->count; k++) {
+        meeting *m = &j->meetings[k];
+        LLVMTypeRef type = LLVMTypeOf(m->slot);
+        m->slot = LLVMBuildAlloca(b, type, "");
+        LLVMBuildStore(b, neutral_of(m, type), m->slot);
+        m->added = LLVMBuildAlloca(b, flag, "");
+        LLVMBuildStore(b, LLVMConstNull(flag), m->added);
+    }
+    const uint32_t *block = j->s->base->block;
+    j->thread = ir_structure_read(j->s, b, "tid", 0);
+    for (uint32_t axis = 1, before = block[0]; axis < 3; before *= block[axis++]) {
+        LLVMValueRef at = ir_structure_read(j->s, b, "tid", axis);
+        at = LLVMBuildMul(b, at, ir_share_number(share, before), "");
+        j->thread = LLVMBuildAdd(b, j->thread, at, "");
+    }
+}
+
+static void add_to_slot(const joining *j, meeting *m, LLVMValueRef atomic) {
+    LLVMBuilderRef b = j->share.builder;
+    LLVMValueRef value = LLVMGetOperand(atomic, 1);
+    LLVMPositionBuilderBefore(b, atomic);
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    LLVMValueRef had = LLVMBuildLoad2(b, LLVMTypeOf(value), m->slot, "");
+    LLVMBuildStore(b, ir_share_combine(&j->share, m->kind, had, value), m->slot);
+    LLVMBuildStore(b, ir_share_number(&j->share, 1), m->added);
+    LLVMInstructionRemoveFromParent(atomic);
+    if (m->last)
+        LLVMDeleteInstruction(m->last);
+    m->last = atomic;
+}
+
+/* ---- where threads meet -----------------------------------------------------------------------
+ */
+
+/* Combines the values of the lanes of each warp. */
+static LLVMValueRef of_warp(const joining *j, const meeting *m, LLVMValueRef value) {
+    const ir_sums sums = {.items = {{.kind = m->kind}}, .count = 1};
+    ir_gather all = {.sums = &sums, .value = {value}};
+    ir_share_exchange(&j->share, &all, IR_WARP);
+    return all.value[0];
+}
+
+static LLVMValueRef is_zero(const joining *j, LLVMValueRef value) {
+    return LLVMBuildICmp(j->share.builder, LLVMIntEQ, value, ir_share_number(&j->share, 0), "");
+}
+
+/* Whether one of the threads that combine has added something; the threads of a block wait for each
+ * other. NULL: always. */
+static LLVMValueRef any_added(const joining *j, const meeting *m) {
+    LLVMBuilderRef b = j->share.builder;
+    LLVMTypeRef flag = LLVMInt32TypeInContext(j->s->base->context);
+    LLVMValueRef mine = m->always ? NULL : LLVMBuildLoad2(b, flag, m->added, "");
+    if (j->of_block && !mine)
+        ir_share_call(&j->share, "llvm.nvvm.barrier0", NULL, 0);
+    if (!mine)
+        return NULL;
+    if (j->of_block) {
+        LLVMValueRef all = ir_share_call(&j->share, "llvm.nvvm.barrier0.or", &mine, 1);
+        return LLVMBuildNot(b, is_zero(j, all), "");
+    }
+    LLVMValueRef arguments[] = {j->share.mask, LLVMBuildNot(b, is_zero(j, mine), "")};
+    return ir_share_call(&j->share, "llvm.nvvm.vote.any.sync", arguments, 2);
+}
+
+static LLVMValueRef place_in(const joining *j, LLVMValueRef array, LLVMValueRef at) {
+    LLVMValueRef indices[] = {ir_share_number(&j->share, 0), at};
+    return LLVMBuildInBoundsGEP2(j->share.builder, LLVMGlobalGetValueType(array), array, indices, 2,
+                                 "");
+}
+
+/* Puts what each warp has where the block's first thread finds it. */
+static LLVMValueRef put_of_warps(const joining *j, LLVMValueRef end, LLVMValueRef value,
+                                 LLVMValueRef leads) {
+    LLVMBuilderRef b = j->share.builder;
+    LLVMTypeRef type = LLVMArrayType2(LLVMTypeOf(value), j->threads / IR_WARP);
+    LLVMValueRef array =
+        LLVMAddGlobalInAddressSpace(j->s->base->module, type, "evoke_join", IR_SHARED_SPACE);
+    LLVMSetInitializer(array, LLVMGetUndef(type));
+    LLVMSetLinkage(array, LLVMInternalLinkage);
+    LLVMSetAlignment(array, 16);
+    LLVMValueRef warp = LLVMBuildUDiv(b, j->thread, ir_share_number(&j->share, IR_WARP), "");
+    LLVMValueRef store = LLVMBuildStore(b, value, place_in(j, array, warp));
+    ir_share_guard_run(&j->share, store, leads, NULL);
+    LLVMPositionBuilderBefore(b, end);
+    return array;
+}
+
+/* Reads what the warps have put down, where the builder stands. */
+static LLVMValueRef sum_of_warps(const joining *j, const meeting *m, LLVMValueRef array,
+                                 LLVMTypeRef type) {
+    LLVMValueRef sum = NULL;
+    for (uint32_t w = 0; w < j->threads / IR_WARP; w++) {
+        LLVMValueRef at = place_in(j, array, ir_share_number(&j->share, w));
+        LLVMValueRef one = LLVMBuildLoad2(j->share.builder, type, at, "");
+        sum = sum ? ir_share_combine(&j->share, m->kind, sum, one) : one;
+    }
+    return sum;
+}
+
+/* Writes the meeting at the end of its block of code, with the atomic that stays. */
+static void meet(const joining *j, meeting *m) {
+    LLVMBuilderRef b = j->share.builder;
+    LLVMValueRef end = ir_flow_last(&j->flow, m->at), array = NULL;
+    LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(m->last, 1));
+    LLVMPositionBuilderBefore(b, end);
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    LLVMValueRef value = of_warp(j, m, LLVMBuildLoad2(b, type, m->slot, ""));
+    LLVMValueRef lane = LLVMBuildAnd(b, j->thread, ir_share_number(&j->share, IR_WARP - 1), "");
+    LLVMValueRef leads = is_zero(j, lane);
+    if (j->of_block) {
+        array = put_of_warps(j, end, value, leads);
+        leads = is_zero(j, j->thread);
+    }
+    LLVMValueRef any = any_added(j, m);
+    LLVMValueRef condition = any ? LLVMBuildAnd(b, leads, any, "") : leads;
+    LLVMInsertIntoBuilder(b, m->last);
+    LLVMSetOperand(m->last, 1, value);
+    ir_share_guard_run(&j->share, m->last, condition, NULL);
+    if (!array)
+        return;
+    LLVMPositionBuilderBefore(b, m->last);
+    LLVMSetOperand(m->last, 1, sum_of_warps(j, m, array, type));
+}
+
+static ev_status join(joining *j, const ir_edit *edit, ev_error *err) {
+    EV_TRY(check_option(j, edit, err));
+    EV_TRY(ir_flow_make(j->s->function, j->s->arena, &j->flow, err));
+    EV_TRY(find_vary(j, err));
+    EV_TRY(find_atomics(j, err));
+    j->share.s = j->s;
+    j->share.threads = IR_WARP;
+    j->share.mask = ir_share_number(&j->share, UINT32_MAX);
+    for (uint32_t k = 0; k < j->count; k++)
+        move_early(j, j->meetings[k].pointer);
+    write_slots(j);
+    for (uint32_t i = 0; i < j->flow.insn_count; i++) {
+        if (j->joins[i] > 0)
+            add_to_slot(j, &j->meetings[j->joins[i] - 1], j->flow.insns[i]);
+    }
+    for (uint32_t k = 0; k < j->count; k++)
+        meet(j, &j->meetings[k]);
+    return EV_OK;
+}
+
+ev_status ir_structure_join_atomics(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    joining j = {.s = s};
+    j.share.builder = LLVMCreateBuilderInContext(s->base->context);
+    ev_status status = join(&j, edit, err);
+    LLVMDisposeBuilder(j.share.builder);
+    return status;
+}

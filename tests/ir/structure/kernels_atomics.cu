@@ -1,0 +1,86 @@
+/* Atomics to one address; grid m * n / 32, block 32 unless said otherwise. A part of kernels.cu. */
+
+#define ELEMENT int i = blockIdx.x * 32 + threadIdx.x
+
+/* A sum of all elements, behind an early return. */
+extern "C" __global__ void tallied(PARAMETERS) {
+    ELEMENT;
+    if (i >= m * n)
+        return;
+    atomicAdd(y, x[i] * w[i % 5]);
+}
+
+/* A row a thread, block 8 x 4 x 2: in a loop and under conditions, and one that all threads add. */
+extern "C" __global__ void tallied_rows(PARAMETERS) {
+    int row = ((blockIdx.x * 2 + threadIdx.z) * 4 + threadIdx.y) * 8 + threadIdx.x;
+    int last = m * n - 1;
+    if (row < m) {
+        for (int j = 0; j < n; j++) {
+            if (x[row * n + j] > 3)
+                atomicAdd((int *)y + last, j);
+            else if (j % 2 == 1)
+                atomicAdd((int *)y + last, 2);
+        }
+    }
+    atomicAdd((int *)y, 1);
+}
+
+/* One address a block, block 64; blocks behind the m-th have none. Nothing may be written there. */
+extern "C" __global__ void tallied_blocks(PARAMETERS) {
+    if (blockIdx.x < m)
+        for (int j = threadIdx.x; j < n; j += 64)
+            atomicAdd(y + blockIdx.x * n, x[blockIdx.x * n + j]);
+}
+
+/* The greatest element, and the least of its opposites. */
+extern "C" __global__ void tallied_most(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n)
+        atomicMax((int *)y, (int)x[i]);
+}
+extern "C" __global__ void tallied_least(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n)
+        atomicMin((int *)y, 0x10000000 - (int)x[i]);
+}
+
+/* Each thread has an address of its own, as in a histogram. */
+extern "C" __global__ void spread(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n)
+        atomicAdd(y + (int)x[i] % (m * n), 1.0f);
+}
+
+/* The value is used. */
+extern "C" __global__ void numbered(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n)
+        y[i] = (float)(atomicAdd((int *)y, 0) * 0);
+}
+
+/* The last block looks at what all have added. */
+extern "C" __global__ void fenced(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n)
+        atomicAdd(y, x[i]);
+    __threadfence();
+    if (i < m * n && i > 0)
+        atomicAdd(y + i, 1.0f);
+}
+
+/* The kernel reads back what it adds to. */
+extern "C" __global__ void read_back(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n)
+        atomicAdd(y, x[i]);
+    if (y[0] > 1e9f)
+        y[0] = 0;
+}
+
+/* Threads of a block that ask each other whether the 37th of them has a large element; block 64. */
+extern "C" __global__ void asked(PARAMETERS) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    bool any = __syncthreads_or(threadIdx.x == 37 && i < m * n && x[i] > 3);
+    if (i < m * n)
+        y[i] = any ? x[i] : -1;
+}
