@@ -345,6 +345,20 @@ bool device_code_waits(const vm_module *m, uint32_t first_pc, uint32_t end_pc) {
     return false;
 }
 
+bool device_kernel_adds_reals(const device_kernel *kernel) {
+    const vm_module *m = kernel->module;
+    for (uint32_t pc = 0; pc < vm_module_insn_count(m); pc++) {
+        vm_insn_info info;
+        vm_module_info(m, pc, &info);
+        bool is_far = info.space == VM_SPACE_GLOBAL || info.space == VM_SPACE_GENERIC;
+        bool is_real = strstr(info.name, ".f16") != NULL || strstr(info.name, ".bf16") != NULL ||
+                       strstr(info.name, ".f32") != NULL || strstr(info.name, ".f64") != NULL;
+        if (is_far && info.is_atomic && is_real && strstr(info.name, ".add") != NULL)
+            return true;
+    }
+    return false;
+}
+
 /* Functions stand in the code of no kernel, and any kernel may call them. */
 bool device_kernel_waits(const device_kernel *kernel) {
     const vm_module *m = kernel->module;

@@ -93,6 +93,8 @@ typedef struct varying {
     int power;     /* SCALED: of two */
     int up, down;  /* powers of two by which elements may grow, and shrink, within the type */
     double most;   /* the largest absolute value in the buffer */
+    double tie;    /* the largest power of two that is no greater: sums of few values that are
+                      powers of two are exact in every order, also where they cancel */
     double chosen; /* becomes NaN or infinite */
 } varying;
 
@@ -140,7 +142,7 @@ static double vary_element(const varying *v, double value) {
     case FIT_NEGATED:
         return -value;
     case FIT_TIES:
-        return rint(value / v->most * TIE_STEPS) / TIE_STEPS * v->most;
+        return rint(value / v->most * TIE_STEPS) / TIE_STEPS * v->tie;
     case FIT_ZEROS:
         return bits % 8 == 0 ? small_or_zero(bits >> 8, v->type) : value;
     case FIT_NON_FINITE:
@@ -271,6 +273,7 @@ static ev_status vary_floats(const fit_case *c, const fit_argument *a, void *dat
                  .range = a->range,
                  .seed = fit_vary_seed(c, a)};
     v.most = largest(v.type, data, a->count);
+    v.tie = v.most > 0 && isfinite(v.most) ? ldexp(1, ilogb(v.most)) : v.most;
     bound_powers(&v);
     v.power =
         bounded(&v, c->inputs.power != 0 ? c->inputs.power : exponent_of(v.seed, TASK_POWER_MOST));

@@ -22,7 +22,7 @@
 static ev_error err;
 
 /* The tasks that have forms. */
-typedef enum form_task { VARIED, WHOLE, SHARED, APART, PITCH, CLASSES, SUMS, WIDE } form_task;
+typedef enum form_task { VARIED, WHOLE, SHARED, APART, PITCH, CLASSES, SUMS, WIDE, TALLY } form_task;
 
 typedef struct form {
     form_task task;
@@ -251,6 +251,12 @@ static void test_wide_numbers(void **state) {
     check_forms_at_all_gates(WIDE, FOLDER "wide/task.json");
 }
 
+/* The baseline's own sums depend on the order of its atomics. */
+static void test_atomic_sums(void **state) {
+    (void)state;
+    check_forms(TALLY, FOLDER "tally/task.json");
+}
+
 /* An unmodified start is the truth; it is not held against other data. */
 static void test_starts_are_the_truth(void **state) {
     (void)state;
@@ -342,6 +348,7 @@ int main(void) {
         cmocka_unit_test(test_padding),
         cmocka_unit_test(test_launches_of_varied_scalars),
         cmocka_unit_test(test_wide_numbers),
+        cmocka_unit_test(test_atomic_sums),
         cmocka_unit_test(test_starts_are_the_truth),
         cmocka_unit_test(test_the_suite_is_large),
     };
