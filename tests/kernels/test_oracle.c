@@ -132,7 +132,7 @@ static real lstm_data_reference(const task_inputs *in, const char *output, uint6
     uint64_t H = whole(in, "H"), b = at / H, h = at % H;
     real sum = 0;
     for (uint64_t j = 0; j < 4 * H; j++)
-        sum += (real)floats(in, "dG")[b * 4 * H + j] * (real)floats(in, "W")[j * H + h];
+        sum += element(in, "dG", b * 4 * H + j) * element(in, "W", j * H + h);
     return is_kept(in, h) ? sum * number(in, "scale") : 0;
 }
 
@@ -512,6 +512,7 @@ static void test_sd_lstm_seq(void **state) {
 static void test_lstm_gradients(void **state) {
     (void)state;
     check_task("sd_lstm_bp_data", lstm_data_reference);
+    check_task("sd_lstm_bp_data_f16", lstm_data_reference);
     check_task("sd_lstm_bp_weight", lstm_weight_reference);
 }
 
