@@ -141,7 +141,7 @@ static real lstm_weight_reference(const task_inputs *in, const char *output, uin
     uint64_t H = whole(in, "H"), j = at / H, h = at % H;
     real sum = 0;
     for (uint64_t b = 0; b < whole(in, "B"); b++)
-        sum += (real)floats(in, "dG")[b * 4 * H + j] * (real)floats(in, "X")[b * H + h];
+        sum += element(in, "dG", b * 4 * H + j) * element(in, "X", b * H + h);
     return (real)floats(in, "dW")[at] + (is_kept(in, h) ? sum * number(in, "scale") : 0);
 }
 
@@ -514,6 +514,7 @@ static void test_lstm_gradients(void **state) {
     check_task("sd_lstm_bp_data", lstm_data_reference);
     check_task("sd_lstm_bp_data_f16", lstm_data_reference);
     check_task("sd_lstm_bp_weight", lstm_weight_reference);
+    check_task("sd_lstm_bp_weight_f16", lstm_weight_reference);
 }
 
 static void test_lstm_gates(void **state) {
