@@ -1,5 +1,6 @@
-/* Oracle of sd_lstm_bp_weight: dW[j, h] gains scale times the sum over b of dG[b, j] X[b, h] where
- * neuron h is kept, and stays as it is where it is not. */
+/* Oracle of sd_lstm_bp_weight and sd_lstm_bp_weight_f16: dW[j, h] gains scale times the sum over b
+ * of dG[b, j] X[b, h] where neuron h is kept, and stays as it is where it is not. A product of two
+ * halves is exact in double. */
 #include "kernels/oracles.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ static unsigned char *mark_kept(const int32_t *kept, uint64_t k, uint64_t H) {
 
 int oracle_sd_lstm_bp_weight(evoke_oracle_call *call) {
     const evoke_argument *kept = oracle_argument(call, "kept");
-    const float *dG = oracle_floats(call, "dG"), *X = oracle_floats(call, "X");
+    const evoke_argument *dG = oracle_reals(call, "dG"), *X = oracle_reals(call, "X");
     const float *dW = oracle_floats(call, "dW");
     int64_t B = oracle_whole(call, "B"), units = oracle_whole(call, "H");
     int64_t k = oracle_whole(call, "k");
@@ -33,7 +34,8 @@ int oracle_sd_lstm_bp_weight(evoke_oracle_call *call) {
         oracle_sum sum = {0, 0, 0};
         oracle_add(&sum, (double)dW[at]);
         for (uint64_t b = 0; b < (uint64_t)B && is_kept[h]; b++)
-            oracle_add(&sum, keep_scale * (double)dG[b * 4 * H + j] * (double)X[b * H + h]);
+            oracle_add(&sum,
+                       keep_scale * evoke_element(dG, b * 4 * H + j) * evoke_element(X, b * H + h));
         call->value[i] = oracle_total(&sum);
         call->scale[i] = sum.size;
     }
