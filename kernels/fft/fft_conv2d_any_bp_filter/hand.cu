@@ -1,13 +1,14 @@
 /* Filter gradient of a convolution by the fast Fourier transform with filters of any size up to 11,
- * by hand, in three launches: the spectra of all tiles of X and dY, their products, and the inverse.
+ * by hand, in three launches: the spectra of all tiles of X and dY, their products, and the
+ * inverse.
  *
  * evoke_fft_tiles.h says how lanes transform a tile, and which numbers a spectrum has.
  *
  * A tile of dY has TILE - filter + 1 rows and columns, and zeros behind them, and meets the whole
- * tile of X that begins at the same place. A spectrum's numbers lie far apart, [bin][tile][map], and
- * a warp has two to eight maps side by side, so that it reads and writes whole sectors. The sum over
- * all tiles of all images is then a product of two matrices for each bin, tiled in shared memory and
- * registers. The numbers of maps are rounded up; what stands there is zero. */
+ * tile of X that begins at the same place. A spectrum's numbers lie far apart, [bin][tile][map],
+ * and a warp has two to eight maps side by side, so that it reads and writes whole sectors. The sum
+ * over all tiles of all images is then a product of two matrices for each bin, tiled in shared
+ * memory and registers. The numbers of maps are rounded up; what stands there is zero. */
 #include "evoke_cuda.h"
 #include "evoke_fft_conv2d_bp.h"
 
@@ -88,9 +89,8 @@ extern "C" __global__ void __launch_bounds__(COLUMNS *MAPS)
 /* A group makes the filter of input map `at` and output map blockIdx.y: the first rows and columns
  * of the inverse. */
 template <int tile>
-static __device__ __forceinline__ void make_filters(const float *__restrict__ FS,
-                                                    float *__restrict__ dF, int channels,
-                                                    int filter) {
+static __device__ __forceinline__ void
+make_filters(const float *__restrict__ FS, float *__restrict__ dF, int channels, int filter) {
     constexpr int lanes = tile / 2, groups = 32 * WARPS / lanes;
     __shared__ float2 scratch[groups * FFT_SCRATCH(tile)];
     const int lane = threadIdx.x % lanes, group = threadIdx.x / lanes;

@@ -1,8 +1,8 @@
 /* Filter gradient of a convolution, as its definition has it.
  *
- * dF[o, c] = sum over n of X[n, c] correlated with dY[n, o]: dY has filter - 1 rows and columns less
- * than X. A thread makes an element of a filter: the sum over all pixels of dY, a row at a time, so
- * that long sums are of short ones. */
+ * dF[o, c] = sum over n of X[n, c] correlated with dY[n, o]: dY has filter - 1 rows and columns
+ * less than X. A thread makes an element of a filter: the sum over all pixels of dY, a row at a
+ * time, so that long sums are of short ones. */
 #include "evoke_cuda.h"
 
 extern "C" __global__ void fft_conv2d_any_bp_filter(const float *X, const float *dY, float *dF,
