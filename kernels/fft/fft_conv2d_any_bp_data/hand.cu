@@ -10,10 +10,10 @@
 #define TILE 16
 #endif
 #ifndef WARPS
-#define WARPS 4
+#define WARPS 2
 #endif
 #ifndef MAPS
-#define MAPS 8
+#define MAPS 4
 #endif
 #ifndef COLUMNS
 #define COLUMNS 8

@@ -16,7 +16,7 @@
 #define TILE 16
 #endif
 #ifndef WARPS
-#define WARPS 4
+#define WARPS 2
 #endif
 #ifndef MAPS
 #define MAPS 8
