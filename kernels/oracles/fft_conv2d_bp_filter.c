@@ -1,16 +1,16 @@
-/* Oracle of fft_conv2d_bp_filter: dF[o, c, i, j] = sum over n, y and x of dY[n, o, y, x]
- * X[n, c, y + i, x + j], computed directly.
+/* Oracle of fft_conv2d_bp_filter and fft_conv2d_any_bp_filter: dF[o, c, i, j] = sum over n, y and x
+ * of dY[n, o, y, x] X[n, c, y + i, x + j], computed directly. Filters are 5 x 5 where the task has
+ * no argument `filter`.
  *
  * A transform spreads each element's rounding error over its whole tile, so the scale of an output
  * is not that of its own terms: it is the sum over the images of the norm of dY's map times the
  * norm of X's map, whatever the tiles are. All elements of a filter have the same scale. */
 #include "kernels/oracles.h"
 
-#define FILTER 5
-
 typedef struct layer {
     const float *X, *dY;
     uint64_t images, channels, outputs, height, width; /* of X */
+    uint64_t filter;
 } layer;
 
 /* A map of X or dY. */
@@ -25,7 +25,7 @@ static plane input_of(const layer *l, uint64_t n, uint64_t c) {
 }
 
 static plane gradient_of(const layer *l, uint64_t n, uint64_t o) {
-    uint64_t rows = l->height - FILTER + 1, columns = l->width - FILTER + 1;
+    uint64_t rows = l->height - l->filter + 1, columns = l->width - l->filter + 1;
     return (plane){l->dY + (n * l->outputs + o) * rows * columns, rows, columns};
 }
 
@@ -59,16 +59,17 @@ int oracle_fft_conv2d_bp_filter(evoke_oracle_call *call) {
     int64_t images = oracle_whole(call, "images"), channels = oracle_whole(call, "channels");
     int64_t outputs = oracle_whole(call, "outputs"), height = oracle_whole(call, "height");
     int64_t width = oracle_whole(call, "width");
-    const layer l = {oracle_floats(call, "X"), oracle_floats(call, "dY"), (uint64_t)images,
-                     (uint64_t)channels,       (uint64_t)outputs,         (uint64_t)height,
-                     (uint64_t)width};
-    if (l.X == NULL || l.dY == NULL || images < 1 || channels < 1 || outputs < 1 ||
-        height < FILTER || width < FILTER)
+    int64_t size = oracle_argument(call, "filter") != NULL ? oracle_whole(call, "filter") : 5;
+    const layer l = {
+        oracle_floats(call, "X"), oracle_floats(call, "dY"), (uint64_t)images, (uint64_t)channels,
+        (uint64_t)outputs,        (uint64_t)height,          (uint64_t)width,  (uint64_t)size};
+    if (l.X == NULL || l.dY == NULL || images < 1 || channels < 1 || outputs < 1 || size < 1 ||
+        height < size || width < size)
         return 1;
     for (uint64_t i = 0; i < call->count; i++) {
-        uint64_t at = call->first + i, filter = at / (FILTER * FILTER),
-                 tap = at % (FILTER * FILTER);
-        call->value[i] = value_at(&l, filter, tap / FILTER, tap % FILTER);
+        uint64_t at = call->first + i, taps = l.filter * l.filter;
+        uint64_t filter = at / taps, tap = at % taps;
+        call->value[i] = value_at(&l, filter, tap / l.filter, tap % l.filter);
         call->scale[i] = i > 0 && tap > 0 ? call->scale[i - 1] : scale_of(&l, filter);
     }
     return 0;

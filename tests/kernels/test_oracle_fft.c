@@ -1,7 +1,7 @@
 /* The oracle of rfft2d against transforms of rows, then of columns, in long double; that a
  * transform of a single number is that number turned; and what the oracle refuses. The oracle of
- * irfft2d against inverses of single numbers, that of fft_conv2d_any against a sum over the pixels
- * of the input. */
+ * irfft2d against inverses of single numbers, those of fft_conv2d_any and its gradients against
+ * sums over all pixels of a map, with filters of any size and of 5 x 5. */
 #include "tests/kernels/task_inputs.h"
 
 #include <math.h>
@@ -193,22 +193,67 @@ static long double convolved(const task_inputs *in, uint64_t at) {
     return sum;
 }
 
-static void test_fft_conv2d_any(void **state) {
-    (void)state;
-    task *t = NULL;
-    ev_error err = {EV_OK, ""};
-    OK_OR_FAIL(task_open("fft_conv2d_any", &t, &err));
+/* Rows and columns of a filter; tasks without the argument have 5 x 5. */
+static uint64_t filter_size(const task_inputs *in) {
+    for (size_t i = 0; i < in->t->argument_count; i++) {
+        if (strcmp(in->t->arguments[i].name, "filter") == 0)
+            return whole(in, "filter");
+    }
+    return 5;
+}
+
+/* Element `at` of dX: of the gradient of each output map, all pixels whose window has it. */
+static long double data_gradient(const task_inputs *in, uint64_t at) {
+    const float *dY = floats(in, "dY");
+    const float *F = floats(in, "F");
+    uint64_t C = whole(in, "channels"), O = whole(in, "outputs"), r = filter_size(in);
+    uint64_t H = whole(in, "height"), W = whole(in, "width"), map = at / H / W;
+    uint64_t rows = H - r + 1, columns = W - r + 1, y = at / W % H, x = at % W;
+    long double sum = 0;
+    for (uint64_t k = 0; k < O * rows * columns; k++) {
+        uint64_t o = k / columns / rows;
+        uint64_t i = y - k / columns % rows, j = x - k % columns; /* wrapped around below 0 */
+        if (i < r && j < r)
+            sum += (long double)dY[map / C * O * rows * columns + k] *
+                   (long double)F[((o * C + map % C) * r + i) * r + j];
+    }
+    return sum;
+}
+
+/* Element `at` of dF: of all images, the pixels of the input that a window has at that place. */
+static long double filter_gradient(const task_inputs *in, uint64_t at) {
+    const float *X = floats(in, "X");
+    const float *dY = floats(in, "dY");
+    uint64_t C = whole(in, "channels"), O = whole(in, "outputs"), r = filter_size(in);
+    uint64_t H = whole(in, "height"), W = whole(in, "width"), map = at / r / r;
+    uint64_t rows = H - r + 1, columns = W - r + 1;
+    long double sum = 0;
+    for (uint64_t k = 0; k < whole(in, "images") * H * W; k++) {
+        uint64_t n = k / W / H, y = k / W % H, x = k % W;
+        uint64_t u = y - at / r % r, v = x - at % r; /* wrapped around below 0 */
+        if (u < rows && v < columns)
+            sum += (long double)X[((n * C + map % C) * H + y) * W + x] *
+                   (long double)dY[((n * O + map / C) * rows + u) * columns + v];
+    }
+    return sum;
+}
+
+static void check_convolution(const char *name, const char *output_name,
+                              long double (*right)(const task_inputs *, uint64_t)) {
+    task *t = open_named(name);
     for (size_t i = 0; i < t->case_count; i++) {
         if (t->cases[i].use == TASK_TIME)
             continue;
         task_inputs in = task_inputs_make(t, &t->cases[i]);
-        size_t output = task_inputs_index(&in, "Y");
+        size_t output = task_inputs_index(&in, output_name);
         for (uint64_t at = 0; at < in.arguments[output].count; at++) {
             double value[1] = {0}, scale[1] = {0};
             task_inputs_ask(&in, output, at, 1, value, scale);
             assert_true(scale[0] * (1 + 1e-9) >= fabs(value[0]));
-            long double off = fabsl((long double)value[0] - convolved(&in, at));
-            assert_true(off <= 1e-14L * (long double)scale[0]);
+            long double off = fabsl((long double)value[0] - right(&in, at));
+            if (!(off <= 1e-14L * (long double)scale[0]))
+                fail_msg("%s, %s: %s[%llu] is off by %Lg", name, t->cases[i].name, output_name,
+                         (unsigned long long)at, off);
         }
         evoke_oracle_call call = {.arguments = in.arguments, .argument_count = 1, .count = 1};
         assert_int_not_equal(t->oracle(&call), 0);
@@ -217,11 +262,54 @@ static void test_fft_conv2d_any(void **state) {
     task_free(t);
 }
 
+static void test_fft_conv2d_any(void **state) {
+    (void)state;
+    check_convolution("fft_conv2d_any", "Y", convolved);
+}
+
+static void test_data_gradients(void **state) {
+    (void)state;
+    check_convolution("fft_conv2d_any_bp_data", "dX", data_gradient);
+    check_convolution("fft_conv2d_bp_data", "dX", data_gradient);
+}
+
+static void test_filter_gradients(void **state) {
+    (void)state;
+    check_convolution("fft_conv2d_any_bp_filter", "dF", filter_gradient);
+    check_convolution("fft_conv2d_bp_filter", "dF", filter_gradient);
+}
+
+/* A filter that is larger than the map, or none. */
+static void test_refused_filters(void **state) {
+    (void)state;
+    static const char *const names[] = {"fft_conv2d_any", "fft_conv2d_any_bp_data",
+                                        "fft_conv2d_any_bp_filter"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        task *t = open_named(names[i]);
+        task_inputs in = task_inputs_make(t, task_find_case(t, "smoke"));
+        double value = 0, scale = 0;
+        evoke_oracle_call call = {.arguments = in.arguments,
+                                  .argument_count = t->argument_count,
+                                  .count = 1,
+                                  .value = &value,
+                                  .scale = &scale};
+        assert_int_equal(t->oracle(&call), 0);
+        evoke_argument *filter = &in.arguments[task_inputs_index(&in, "filter")];
+        filter->value = 6;
+        assert_int_not_equal(t->oracle(&call), 0);
+        filter->value = 0;
+        assert_int_not_equal(t->oracle(&call), 0);
+        task_inputs_free(&in);
+        task_free(t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rfft2d),         cmocka_unit_test(test_sign),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_inverse),
-        cmocka_unit_test(test_fft_conv2d_any),
+        cmocka_unit_test(test_rfft2d),           cmocka_unit_test(test_sign),
+        cmocka_unit_test(test_refused),          cmocka_unit_test(test_inverse),
+        cmocka_unit_test(test_fft_conv2d_any),   cmocka_unit_test(test_data_gradients),
+        cmocka_unit_test(test_filter_gradients), cmocka_unit_test(test_refused_filters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
