@@ -345,34 +345,42 @@ bool device_code_waits(const vm_module *m, uint32_t first_pc, uint32_t end_pc) {
     return false;
 }
 
-bool device_kernel_adds_reals(const device_kernel *kernel) {
+/* Whether an instruction may run in the kernel. Functions stand in the code of no kernel, and any
+ * kernel may call them. */
+static bool may_run(const device_kernel *kernel, uint32_t pc) {
     const vm_module *m = kernel->module;
-    for (uint32_t pc = 0; pc < vm_module_insn_count(m); pc++) {
-        vm_insn_info info;
-        vm_module_info(m, pc, &info);
-        bool is_far = info.space == VM_SPACE_GLOBAL || info.space == VM_SPACE_GENERIC;
-        bool is_real = strstr(info.name, ".f16") != NULL || strstr(info.name, ".bf16") != NULL ||
-                       strstr(info.name, ".f32") != NULL || strstr(info.name, ".f64") != NULL;
-        if (is_far && info.is_atomic && is_real && strstr(info.name, ".add") != NULL)
-            return true;
+    const vm_entry *owner = NULL;
+    for (size_t i = 0; i < vm_module_entry_count(m); i++) {
+        const vm_entry *e = vm_module_entry(m, i);
+        owner = pc >= e->first_pc && pc < e->end_pc ? e : owner;
     }
-    return false;
+    return owner == NULL || strcmp(owner->name, kernel->entry->name) == 0;
 }
 
-/* Functions stand in the code of no kernel, and any kernel may call them. */
 bool device_kernel_waits(const device_kernel *kernel) {
     const vm_module *m = kernel->module;
     bool waits = false;
-    for (uint32_t pc = 0; pc < vm_module_insn_count(m) && !waits; pc++) {
-        const vm_entry *owner = NULL;
-        for (size_t i = 0; i < vm_module_entry_count(m); i++) {
-            const vm_entry *e = vm_module_entry(m, i);
-            owner = pc >= e->first_pc && pc < e->end_pc ? e : owner;
-        }
-        bool is_own = owner == NULL || strcmp(owner->name, kernel->entry->name) == 0;
-        waits = is_own && device_code_waits(m, pc, pc + 1);
-    }
+    for (uint32_t pc = 0; pc < vm_module_insn_count(m) && !waits; pc++)
+        waits = may_run(kernel, pc) && device_code_waits(m, pc, pc + 1);
     return waits;
+}
+
+static bool adds_real(const vm_insn_info *info) {
+    bool is_far = info->space == VM_SPACE_GLOBAL || info->space == VM_SPACE_GENERIC;
+    bool is_real = strstr(info->name, ".f16") != NULL || strstr(info->name, ".bf16") != NULL ||
+                   strstr(info->name, ".f32") != NULL || strstr(info->name, ".f64") != NULL;
+    return is_far && info->is_atomic && is_real && strstr(info->name, ".add") != NULL;
+}
+
+bool device_kernel_adds_reals(const device_kernel *kernel) {
+    const vm_module *m = kernel->module;
+    bool adds = false;
+    for (uint32_t pc = 0; pc < vm_module_insn_count(m) && !adds; pc++) {
+        vm_insn_info info;
+        vm_module_info(m, pc, &info);
+        adds = may_run(kernel, pc) && adds_real(&info);
+    }
+    return adds;
 }
 
 ev_status device_check(const device *d, const device_kernel *kernel, const device_launch *launch,

@@ -149,12 +149,12 @@ const vm_module *device_kernel_module(const device_kernel *kernel);
  * strong load from global memory. As many blocks of such a kernel as the GPU holds are alive at
  * once, so that they may wait for each other. */
 bool device_kernel_may_wait(const device_kernel *kernel);
-/* Whether the kernel's module adds real numbers to global memory by atomics: the order of the
- * additions, which nothing tells, then decides about the last bits of the sums. */
-bool device_kernel_adds_reals(const device_kernel *kernel);
-/* What device_kernel_may_wait tells, of the kernel's own code, without the other kernels of its
+/* The same of the kernel's own code, without the other kernels of its
  * module; on any device. */
 bool device_kernel_waits(const device_kernel *kernel);
+/* Whether the kernel adds real numbers to global memory by atomics. The order of these additions is
+ * not defined, and decides the last bits of the sums. */
+bool device_kernel_adds_reals(const device_kernel *kernel);
 
 typedef struct device_launch {
     uint32_t grid[3];

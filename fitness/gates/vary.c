@@ -93,8 +93,8 @@ typedef struct varying {
     int power;     /* SCALED: of two */
     int up, down;  /* powers of two by which elements may grow, and shrink, within the type */
     double most;   /* the largest absolute value in the buffer */
-    double tie;    /* the largest power of two that is no greater: sums of few values that are
-                      powers of two are exact in every order, also where they cancel */
+    double tie;    /* the largest power of two that is not over `most`: multiples of its half have
+                      exact sums in every order, also where they cancel */
     double chosen; /* becomes NaN or infinite */
 } varying;
 
@@ -127,6 +127,10 @@ static double end_of(const task_range *range, uint64_t bits, double value) {
     return isfinite(other) ? other : value;
 }
 
+static double within(const task_range *range, double value) {
+    return isnan(value) ? value : fmin(fmax(value, range->low), range->high);
+}
+
 /* Depends on the value and not on its place, so that copies stay copies: the replicas of a
  * parameter on several ranks, or a table that a kernel reads at two places. A zero stays a zero,
  * since zeros often are a mask. */
@@ -142,7 +146,7 @@ static double vary_element(const varying *v, double value) {
     case FIT_NEGATED:
         return -value;
     case FIT_TIES:
-        return rint(value / v->most * TIE_STEPS) / TIE_STEPS * v->tie;
+        return within(&v->range, rint(value / v->most * TIE_STEPS) / TIE_STEPS * v->tie);
     case FIT_ZEROS:
         return bits % 8 == 0 ? small_or_zero(bits >> 8, v->type) : value;
     case FIT_NON_FINITE:

@@ -17,6 +17,8 @@
 #include "ir/structure/structure_internal.h"
 #include "ir/structure/sums_internal.h"
 
+#include <string.h>
+
 enum { MOST_MEETINGS = 8, MOST_THREADS = 1024, DEEPEST = 16 };
 
 /* Atomics that become one. */
@@ -131,13 +133,26 @@ static bool lets_pass(const joining *j, LLVMValueRef atomic, LLVMValueRef other)
     ir_deed deed = ir_deed_of(other);
     if (deed == IR_DEED_PURE || deed == IR_DEED_MARKER)
         return true;
-    if (deed == IR_DEED_BARRIER || deed == IR_DEED_WARP || deed == IR_DEED_UNKNOWN)
-        return false;
     bool same_kind = LLVMIsAAtomicRMWInst(other) && !LLVMGetFirstUse(other) &&
                      LLVMGetAtomicRMWBinOp(other) == LLVMGetAtomicRMWBinOp(atomic);
+    if (deed != IR_DEED_LOAD && deed != IR_DEED_STORE) /* others may wait for what it adds */
+        return same_kind;
     LLVMValueRef a = base_of(j, atomic), b = base_of(j, other);
     bool apart = a && b && a != b && LLVMIsAArgument(a) && LLVMIsAArgument(b);
-    return same_kind || apart;
+    return apart;
+}
+
+/* Whether a fence may run before an atomic, which then tells others that something is written. */
+static bool is_behind_fence(const joining *j, uint32_t atomic) {
+    for (uint32_t i = 0; i < j->flow.insn_count; i++) {
+        LLVMValueRef insn = j->flow.insns[i];
+        const char *name = ir_call_name(insn);
+        bool is_fence = LLVMIsAFenceInst(insn) || strncmp(name, "llvm.nvvm.membar.", 17) == 0 ||
+                        strncmp(name, "llvm.nvvm.fence", 15) == 0;
+        if (is_fence && ir_flow_leads(&j->flow, i, atomic))
+            return true;
+    }
+    return false;
 }
 
 static ev_status check_between(const joining *j, uint32_t atomic, uint32_t at, ev_error *err) {
@@ -180,10 +195,14 @@ static ev_status add_atomic(joining *j, uint32_t insn, ev_error *err) {
                        "an atomic is no sum, greatest or least value of 32 bits, or its value is "
                        "used");
     if (!is_known_early(j, pointer, DEEPEST))
-        return ev_fail(err, EV_BAD, "the threads of a block do not all add to one address");
+        return ev_fail(err, EV_BAD,
+                       "the threads of a block do not all add to one address that is known "
+                       "at the beginning");
     uint32_t at = meets_at(j, j->flow.home[insn]);
     if (at == IR_NONE)
         return ev_fail(err, EV_BAD, "the threads of a block do not meet behind an atomic");
+    if (is_behind_fence(j, insn))
+        return ev_fail(err, EV_BAD, "a fence before an atomic orders what the thread has written");
     EV_TRY(check_between(j, insn, at, err));
     meeting *m = meeting_for(j, atomic, at);
     if (m == NULL)
@@ -214,6 +233,20 @@ static ev_status check_option(joining *j, const ir_edit *edit, ev_error *err) {
     return EV_OK;
 }
 
+/* Whether it reads a special register that may differ among the threads of a block. */
+static bool reads_own_register(LLVMValueRef insn) {
+    static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
+    static const char *const of_block[] = {"ctaid.", "nctaid.", "ntid."};
+    const char *name = ir_call_name(insn);
+    if (strncmp(name, stem, sizeof stem - 1) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof of_block / sizeof of_block[0]; i++) {
+        if (strncmp(name + sizeof stem - 1, of_block[i], strlen(of_block[i])) == 0)
+            return false;
+    }
+    return true;
+}
+
 static ev_status find_vary(joining *j, ev_error *err) {
     bool *is_seed = EV_NEW_ARRAY(j->s->arena, bool, j->flow.insn_count + 1);
     j->joins = EV_NEW_ARRAY(j->s->arena, uint32_t, j->flow.insn_count + 1);
@@ -221,10 +254,9 @@ static ev_status find_vary(joining *j, ev_error *err) {
         return ev_fail_memory(err, j->flow.insn_count);
     for (uint32_t i = 0; i < j->flow.insn_count; i++) {
         LLVMValueRef insn = j->flow.insns[i];
-        is_seed[i] = ir_reads_register(insn, "tid.x") || ir_reads_register(insn, "tid.y") ||
-                     ir_reads_register(insn, "tid.z") || ir_reads_register(insn, "laneid") ||
-                     ir_reads_register(insn, "warpid") || ir_deed_of(insn) == IR_DEED_WARP ||
-                     ir_deed_of(insn) == IR_DEED_COUNTED;
+        ir_deed deed = ir_deed_of(insn);
+        is_seed[i] = reads_own_register(insn) || deed == IR_DEED_WARP || deed == IR_DEED_COUNTED ||
+                     deed == IR_DEED_UNKNOWN;
     }
     return ir_vary_make(&j->flow, is_seed, true, &j->vary, err);
 }

@@ -216,12 +216,27 @@ static bool header_only_tests(const ir_sums *sums) {
     return insn + 2 == flow->first[header + 1] && LLVMIsAICmpInst(flow->insns[insn]);
 }
 
+/* Whether the turns of a round are less than a quarter of the type's numbers apart. */
+static bool steps_are_short(const ir_share *share, const ir_sums *sums) {
+    for (uint32_t i = 0; i < sums->count; i++) {
+        const ir_sum *it = &sums->items[i];
+        if (it->kind != IR_SUM_STEP)
+            continue;
+        uint64_t size = it->step < 0 ? 0 - (uint64_t)it->step : (uint64_t)it->step;
+        if (size > (UINT64_C(1) << (LLVMGetIntTypeWidth(LLVMTypeOf(it->phi)) - 2)) / share->threads)
+            return false;
+    }
+    return true;
+}
+
 ev_status ir_running_check(const ir_share *share, const ir_sums *sums, ev_error *err) {
     chain c;
     if (sums->key != IR_NONE)
         return ev_fail(err, EV_BAD, "the loop has a running sum beside the place of a value");
     if (!header_only_tests(sums))
         return ev_fail(err, EV_BAD, "the loop computes more than its test before the test");
+    if (!steps_are_short(share, sums))
+        return ev_fail(err, EV_BAD, "a counter of the loop takes long steps");
     for (uint32_t i = 0; i < sums->count; i++) {
         if (sums->items[i].runs)
             EV_TRY(find_chain(sums, &sums->items[i], share->s->arena, &c, err));
@@ -240,8 +255,8 @@ typedef struct rounds {
     LLVMValueRef lane;     /* the place of the turn that the lane makes, an i32 */
 } rounds;
 
-/* Writes, at the end of the header, whether the lane has a turn. No sum of these can wrap: the
- * round's first turn is before the bound, so the distance is a number without sign. */
+/* Writes, at the end of the header, whether the lane has a turn. The distance to the bound is not
+ * negative in a round, so its type without sign holds it; the check of steps bounds the product. */
 static void write_turn(rounds *r) {
     const ir_loop *loop = r->sums->loop;
     const ir_share *share = r->share;
@@ -280,10 +295,7 @@ static void write_count(const rounds *r, const ir_sum *it) {
         if (r->sums->loop->holds[flow->home[i]] && flow->home[i] != r->sums->loop->header)
             replace_operand(flow->insns[i], it->phi, own);
     }
-    int64_t round = it->step * r->share->threads;
-    ir_share_stand_at_end(r->share, flow, r->sums->loop->latch);
-    LLVMValueRef next = LLVMBuildNSWAdd(b, it->phi, LLVMConstInt(type, (uint64_t)round, true), "");
-    ir_share_set_incoming(flow, it->phi, r->sums->loop->latch, next);
+    ir_share_count_on(r->share, r->sums, it);
 }
 
 /* A sum that is used behind the loop alone: a turn that is not there adds nothing. */
@@ -384,7 +396,9 @@ static void write_exchange(const rounds *r, const chain *c) {
     }
     LLVMValueRef below =
         ir_share_combine(share, it->kind, it->phi, shuffle(share, "up", sum, 1, 0));
-    LLVMValueRef before = LLVMBuildSelect(b, share->is_first, it->phi, below, "");
+    LLVMValueRef repeats = LLVMBuildNot(b, r->is_there, ""); /* the round's first turn */
+    LLVMValueRef is_first = LLVMBuildOr(b, share->is_first, repeats, "");
+    LLVMValueRef before = LLVMBuildSelect(b, is_first, it->phi, below, "");
     LLVMValueRef round = shuffle(share, "idx", sum, share->threads - 1, IR_WARP - 1);
     LLVMValueRef total = ir_share_combine(share, it->kind, it->phi, round);
     LLVMValueRef behind[MOST_CHAIN] = {0};
@@ -415,26 +429,46 @@ static void guard_turns(const rounds *r) {
     }
 }
 
+/* The next chain to be written: no other that is left leads to it. NULL: none is left. */
+static const chain *next_chain(const chain *chains, uint32_t count, const bool *is_left) {
+    for (uint32_t i = 0; i < count; i++) {
+        bool waits = !is_left[i];
+        for (uint32_t k = 0; k < count && !waits; k++)
+            waits = is_left[k] && k != i &&
+                    chains[k].is_user[ir_flow_insn(chains[i].sums->flow, chains[i].next)];
+        if (!waits)
+            return &chains[i];
+    }
+    return NULL;
+}
+
 ev_status ir_share_rounds(const ir_share *share, const ir_sums *sums, ir_gather *out,
                           ev_error *err) {
     rounds r = {.share = share, .sums = sums};
     chain *chains = EV_NEW_ARRAY(share->s->arena, chain, IR_MOST_SUMS);
+    bool is_left[IR_MOST_SUMS];
+    uint32_t count = 0;
     *out = (ir_gather){.sums = sums};
     if (!chains)
         return ev_fail_memory(err, IR_MOST_SUMS * sizeof *chains);
     for (uint32_t i = 0; i < sums->count; i++) {
-        if (sums->items[i].runs)
-            EV_TRY(find_chain(sums, &sums->items[i], share->s->arena, &chains[i], err));
+        if (!sums->items[i].runs)
+            continue;
+        EV_TRY(find_chain(sums, &sums->items[i], share->s->arena, &chains[count], err));
+        is_left[count++] = true;
     }
     write_turn(&r);
     for (uint32_t i = 0; i < sums->count; i++) {
         const ir_sum *it = &sums->items[i];
         if (it->kind == IR_SUM_STEP)
             write_count(&r, it);
-        else if (it->runs)
-            write_exchange(&r, &chains[i]);
-        else
+        else if (!it->runs)
             write_plain(&r, it);
+    }
+    const chain *c = NULL;
+    while ((c = next_chain(chains, count, is_left)) != NULL) {
+        write_exchange(&r, c);
+        is_left[c - chains] = false;
     }
     guard_turns(&r);
     return EV_OK;

@@ -327,6 +327,18 @@ void ir_share_stand_at_end(const ir_share *share, const ir_flow *flow, uint32_t 
     LLVMSetCurrentDebugLocation2(share->builder, NULL);
 }
 
+void ir_share_count_on(const ir_share *share, const ir_sums *sums, const ir_sum *it) {
+    const ir_flow *flow = sums->flow;
+    LLVMTypeRef type = LLVMTypeOf(it->phi);
+    LLVMValueRef old = ir_flow_incoming(flow, it->phi, sums->loop->latch);
+    uint64_t round = (uint64_t)it->step * share->threads;
+    ir_share_stand_at_end(share, flow, sums->loop->latch);
+    LLVMValueRef next = LLVMBuildAdd(share->builder, it->phi, LLVMConstInt(type, round, true), "");
+    if (LLVMIsAInstruction(next))
+        LLVMSetNSW(next, LLVMGetNSW(old));
+    ir_share_set_incoming(flow, it->phi, sums->loop->latch, next);
+}
+
 static void spread_count(const ir_share *share, const ir_sums *sums, const ir_sum *it) {
     const ir_flow *flow = sums->flow;
     LLVMTypeRef type = LLVMTypeOf(it->phi);
@@ -337,13 +349,7 @@ static void spread_count(const ir_share *share, const ir_sums *sums, const ir_su
     LLVMValueRef own =
         LLVMBuildAdd(share->builder, start, LLVMBuildMul(share->builder, place, step, ""), "");
     ir_share_set_incoming(flow, it->phi, sums->loop->preheader, own);
-    /* The old sum of the next turn may have other uses. It did not wrap; this one may only where
-     * the bound is within a few turns of the type's greatest number. */
-    ir_share_stand_at_end(share, flow, sums->loop->latch);
-    int64_t turns_step = it->step * share->threads;
-    LLVMValueRef turns = LLVMConstInt(type, (unsigned long long)turns_step, true);
-    LLVMValueRef next = LLVMBuildNSWAdd(share->builder, it->phi, turns, "");
-    ir_share_set_incoming(flow, it->phi, sums->loop->latch, next);
+    ir_share_count_on(share, sums, it);
 }
 
 /* Greatest and least values begin with the loop's own start in all threads. */

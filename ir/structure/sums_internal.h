@@ -87,7 +87,8 @@ typedef struct ir_gather {
 /* Lets the thread at place l begin at the l-th turn and go on by as many turns as the group has
  * threads, and gives all but the first a neutral value in place of each sum's start. */
 void ir_share_turns(const ir_share *share, const ir_sums *sums, ir_gather *out);
-/* The same of a loop with running sums, by a group of at most IR_WARP lanes side by side. */
+/* What ir_share_turns does, for a loop with running sums, by a group of at most IR_WARP lanes side
+ * by side. */
 ev_status ir_share_rounds(const ir_share *share, const ir_sums *sums, ir_gather *out,
                           ev_error *err) EV_CHECKED;
 /* EV_BAD, with the reason: the turns of a loop with running sums cannot be made together. */
@@ -110,6 +111,10 @@ bool ir_share_is_effect(LLVMValueRef insn);
  * a mask of lanes that wait for each other before and after stores that may go to shared memory. */
 void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef condition,
                         LLVMValueRef order);
+/* Lets a counter grow by as many turns as the group has threads. A counter that does not wrap in
+ * the loop as it was is taken not to wrap: it may only where the bound is within a few turns of the
+ * type's greatest number. The old count of the next turn may have other uses, and stays. */
+void ir_share_count_on(const ir_share *share, const ir_sums *sums, const ir_sum *it);
 /* Gives all threads but the first a neutral value in place of a sum's start. */
 void ir_share_start(const ir_share *share, const ir_sums *sums, const ir_sum *it);
 /* Combines two values as a sum of the kind does. */

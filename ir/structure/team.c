@@ -109,13 +109,25 @@ static ev_status check_deeds(const teaming *t, ev_error *err) {
 /* ---- which loops are spread -------------------------------------------------------------------
  */
 
-static bool depends_on(const ir_flow *flow, LLVMValueRef value, LLVMValueRef on, unsigned depth) {
-    if (value == on)
+/* Whether a value is a running sum of the loop. Turns that add nothing have the same one. */
+static bool is_running(const ir_sums *sums, LLVMValueRef value) {
+    for (uint32_t i = 0; i < sums->count; i++) {
+        ir_sum_kind kind = IR_SUM_NONE;
+        if (sums->items[i].runs && ir_sum_leads_to(sums, value, sums->items[i].phi, &kind))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a value depends on the loop's counter, other than by way of a running sum. */
+static bool depends_on_turn(const ir_sums *sums, LLVMValueRef value, unsigned depth) {
+    if (value == sums->loop->induction)
         return true;
-    if (depth == 0 || ir_flow_insn(flow, value) == IR_NONE || LLVMIsAPHINode(value))
+    if (depth == 0 || ir_flow_insn(sums->flow, value) == IR_NONE || LLVMIsAPHINode(value) ||
+        is_running(sums, value))
         return false;
     for (int k = 0; k < LLVMGetNumOperands(value); k++) {
-        if (depends_on(flow, LLVMGetOperand(value, (unsigned)k), on, depth - 1))
+        if (depends_on_turn(sums, LLVMGetOperand(value, (unsigned)k), depth - 1))
             return true;
     }
     return false;
@@ -143,7 +155,8 @@ static bool loads_own(const teaming *t, const ir_loop *loop, LLVMValueRef to,
 
 /* Whether the loop's stores go elsewhere in each turn, as far as addresses tell. Atomics happen as
  * often as before. */
-static bool turns_are_apart(const teaming *t, const ir_loop *loop) {
+static bool turns_are_apart(const teaming *t, const ir_sums *sums) {
+    const ir_loop *loop = sums->loop;
     enum { DEEPEST = 32 };
     LLVMModuleRef module = t->s->base->module;
     for (uint32_t i = 0; i < t->flow.insn_count; i++) {
@@ -155,7 +168,7 @@ static bool turns_are_apart(const teaming *t, const ir_loop *loop) {
         if (deed != IR_DEED_STORE || !LLVMIsAStoreInst(insn))
             return false;
         ir_affine form = ir_affine_of_address(module, LLVMGetOperand(insn, 1), &base);
-        if (!depends_on(&t->flow, LLVMGetOperand(insn, 1), loop->induction, DEEPEST) ||
+        if (!depends_on_turn(sums, LLVMGetOperand(insn, 1), DEEPEST) ||
             !loads_own(t, loop, base, &form))
             return false;
     }
@@ -195,7 +208,7 @@ static ev_status list_loops(teaming *t, ev_error *err) {
         if (is_in_spread(t, l) || is_around(t, l) ||
             ir_sums_find(&t->flow, loop, sums, &why) != EV_OK)
             continue;
-        if (!turns_are_apart(t, loop))
+        if (!turns_are_apart(t, sums))
             (void)ev_fail(&why, EV_BAD, "the loop's turns write to one place or wait");
         else if (sums->runs && by_memory(t))
             (void)ev_fail(&why, EV_BAD,

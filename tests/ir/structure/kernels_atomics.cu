@@ -68,6 +68,35 @@ extern "C" __global__ void fenced(PARAMETERS) {
         atomicAdd(y + i, 1.0f);
 }
 
+/* A fence before the atomic, which tells that the element is written; block 32. */
+extern "C" __global__ void released(PARAMETERS) {
+    ELEMENT;
+    if (i > 0 && i < m * n)
+        y[i] = x[i];
+    __threadfence();
+    atomicAdd(y, 1.0f);
+}
+
+/* The first lane of a warp, found by assembly and by its mask, adds what the warp has summed up. */
+extern "C" __global__ void by_lane(PARAMETERS) {
+    ELEMENT;
+    float sum = i < m * n ? x[i] : 0;
+    for (int d = 16; d > 0; d /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, d);
+    int lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    if (lane == 0)
+        atomicAdd(y, sum);
+}
+extern "C" __global__ void by_mask(PARAMETERS) {
+    ELEMENT;
+    float sum = i < m * n ? x[i] : 0;
+    for (int d = 16; d > 0; d /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, d);
+    if (__nvvm_read_ptx_sreg_lanemask_lt() == 0)
+        atomicAdd(y, sum);
+}
+
 /* The kernel reads back what it adds to. */
 extern "C" __global__ void read_back(PARAMETERS) {
     ELEMENT;

@@ -81,6 +81,47 @@ extern "C" __global__ void run_twice(PARAMETERS) {
     }
 }
 
+/* The same of what stood before; the second sum stands first. */
+extern "C" __global__ void run_twice_before(PARAMETERS) {
+    ROW;
+    float once = 1, twice = 0;
+    for (int j = 0; j < n; j++) {
+        twice += once;
+        once += x[j];
+        y[j] = twice;
+    }
+}
+
+/* A load at the sum, which is in bounds in each turn. */
+extern "C" __global__ void run_index(PARAMETERS) {
+    ROW;
+    int at = 0;
+    for (int j = 0; j < n; j++) {
+        y[j] = w[n * n + 8 - (n - 1) + at];
+        at += x[j] < 8;
+    }
+}
+
+/* A store at the sum; turns that add nothing write to one place. */
+extern "C" __global__ void run_place(PARAMETERS) {
+    ROW;
+    int at = -1;
+    for (int j = 0; j < n; j++) {
+        at += x[j] > 3 || j == 0;
+        y[at] = x[j];
+    }
+}
+
+/* Steps so long that a round of them is all numbers of the type. */
+extern "C" __global__ void run_far(PARAMETERS) {
+    ROW;
+    float sum = 0;
+    for (unsigned j = 0; j < (unsigned)n << 26; j += 1u << 26) {
+        sum += x[j >> 26];
+        y[j >> 26] = sum;
+    }
+}
+
 /* Downwards, by twos; what is between stays. */
 extern "C" __global__ void run_down(PARAMETERS) {
     ROW;
