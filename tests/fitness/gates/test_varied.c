@@ -22,7 +22,17 @@
 static ev_error err;
 
 /* The tasks that have forms. */
-typedef enum form_task { VARIED, WHOLE, SHARED, APART, PITCH, CLASSES, SUMS, WIDE, TALLY } form_task;
+typedef enum form_task {
+    VARIED,
+    WHOLE,
+    SHARED,
+    APART,
+    PITCH,
+    CLASSES,
+    SUMS,
+    WIDE,
+    TALLY
+} form_task;
 
 typedef struct form {
     form_task task;
