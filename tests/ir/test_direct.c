@@ -92,6 +92,12 @@ static void check_case(const task *t, const task_start *start, const modules *m,
     task_inputs_free(&in);
 }
 
+/* The small cases of the search. The others have other data for the same instructions, and the rows
+ * below compare the instructions one by one. */
+static bool is_run(const task_case *c) {
+    return c->split == CORPUS_SEARCH && c->use != TASK_TIME;
+}
+
 static void check_task(const char *name) {
     task *t = NULL;
     ev_error err = {EV_OK, ""};
@@ -99,7 +105,7 @@ static void check_task(const char *name) {
     for (size_t s = 0; s < t->start_count; s++) {
         modules m = build_start(&t->starts[s]);
         for (size_t c = 0; c < t->case_count && m.early != NULL && m.direct != NULL; c++) {
-            if (t->cases[c].use != TASK_TIME)
+            if (is_run(&t->cases[c]))
                 check_case(t, &t->starts[s], &m, &t->cases[c]);
         }
         vm_module_free(m.early);
