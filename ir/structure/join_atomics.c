@@ -68,11 +68,6 @@ static ir_sum_kind kind_of(LLVMAtomicRMWBinOp op) {
     }
 }
 
-static bool is_word(LLVMTypeRef type) {
-    return LLVMGetTypeKind(type) == LLVMFloatTypeKind ||
-           (LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 32);
-}
-
 static bool is_in_loop(const joining *j, uint32_t block) {
     return ir_loop_of(&j->flow, block) != IR_NONE;
 }
@@ -120,13 +115,6 @@ static uint32_t meets_at(const joining *j, uint32_t block) {
     return block;
 }
 
-static LLVMValueRef base_of(const joining *j, LLVMValueRef insn) {
-    LLVMValueRef pointer = ir_pointer_of(insn), base = NULL;
-    if (pointer)
-        (void)ir_affine_of_address(j->s->base->module, pointer, &base);
-    return base;
-}
-
 /* Whether `other`, which may run between an atomic and its meeting, lets the atomic pass. Guessed:
  * no two arguments overlap. */
 static bool lets_pass(const joining *j, LLVMValueRef atomic, LLVMValueRef other) {
@@ -137,9 +125,7 @@ static bool lets_pass(const joining *j, LLVMValueRef atomic, LLVMValueRef other)
                      LLVMGetAtomicRMWBinOp(other) == LLVMGetAtomicRMWBinOp(atomic);
     if (deed != IR_DEED_LOAD && deed != IR_DEED_STORE) /* others may wait for what it adds */
         return same_kind;
-    LLVMValueRef a = base_of(j, atomic), b = base_of(j, other);
-    bool apart = a && b && a != b && LLVMIsAArgument(a) && LLVMIsAArgument(b);
-    return apart;
+    return ir_affine_apart(j->s->base->module, atomic, other);
 }
 
 /* Whether a fence may run before an atomic, which then tells others that something is written. */
@@ -189,7 +175,7 @@ static meeting *meeting_for(joining *j, LLVMValueRef atomic, uint32_t at) {
 static ev_status add_atomic(joining *j, uint32_t insn, ev_error *err) {
     LLVMValueRef atomic = j->flow.insns[insn], pointer = LLVMGetOperand(atomic, 0);
     if (kind_of(LLVMGetAtomicRMWBinOp(atomic)) == IR_SUM_NONE ||
-        !is_word(LLVMTypeOf(LLVMGetOperand(atomic, 1))) || LLVMGetFirstUse(atomic) ||
+        !ir_sum_is_word(LLVMTypeOf(LLVMGetOperand(atomic, 1))) || LLVMGetFirstUse(atomic) ||
         LLVMGetVolatile(atomic))
         return ev_fail(err, EV_BAD,
                        "an atomic is no sum, greatest or least value of 32 bits, or its value is "
@@ -233,31 +219,13 @@ static ev_status check_option(joining *j, const ir_edit *edit, ev_error *err) {
     return EV_OK;
 }
 
-/* Whether it reads a special register that may differ among the threads of a block. */
-static bool reads_own_register(LLVMValueRef insn) {
-    static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
-    static const char *const of_block[] = {"ctaid.", "nctaid.", "ntid."};
-    const char *name = ir_call_name(insn);
-    if (strncmp(name, stem, sizeof stem - 1) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof of_block / sizeof of_block[0]; i++) {
-        if (strncmp(name + sizeof stem - 1, of_block[i], strlen(of_block[i])) == 0)
-            return false;
-    }
-    return true;
-}
-
 static ev_status find_vary(joining *j, ev_error *err) {
     bool *is_seed = EV_NEW_ARRAY(j->s->arena, bool, j->flow.insn_count + 1);
     j->joins = EV_NEW_ARRAY(j->s->arena, uint32_t, j->flow.insn_count + 1);
     if (!is_seed || !j->joins)
         return ev_fail_memory(err, j->flow.insn_count);
-    for (uint32_t i = 0; i < j->flow.insn_count; i++) {
-        LLVMValueRef insn = j->flow.insns[i];
-        ir_deed deed = ir_deed_of(insn);
-        is_seed[i] = reads_own_register(insn) || deed == IR_DEED_WARP || deed == IR_DEED_COUNTED ||
-                     deed == IR_DEED_UNKNOWN;
-    }
+    for (uint32_t i = 0; i < j->flow.insn_count; i++)
+        is_seed[i] = ir_differs_in_block(j->flow.insns[i]);
     return ir_vary_make(&j->flow, is_seed, true, &j->vary, err);
 }
 
@@ -283,21 +251,6 @@ static ev_status find_atomics(joining *j, ev_error *err) {
 /* ---- what a thread adds -----------------------------------------------------------------------
  */
 
-static LLVMValueRef neutral_of(const meeting *m, LLVMTypeRef type) {
-    switch (m->kind) {
-    case IR_SUM_FADD:
-        return LLVMConstReal(type, -0.0);
-    case IR_SUM_SMAX:
-        return LLVMConstInt(type, (uint64_t)INT32_MIN, true);
-    case IR_SUM_SMIN:
-        return LLVMConstInt(type, INT32_MAX, false);
-    case IR_SUM_UMIN:
-        return LLVMConstInt(type, UINT32_MAX, false);
-    default:
-        return LLVMConstNull(type);
-    }
-}
-
 /* Writes the slots and the thread's place at the kernel's beginning. */
 static void write_slots(joining *j) {
     const ir_share *share = &j->share;
@@ -309,7 +262,7 @@ static void write_slots(joining *j) {
         meeting *m = &j->meetings[k];
         LLVMTypeRef type = LLVMTypeOf(m->slot);
         m->slot = LLVMBuildAlloca(b, type, "");
-        LLVMBuildStore(b, neutral_of(m, type), m->slot);
+        LLVMBuildStore(b, ir_sum_neutral(m->kind, type), m->slot);
         m->added = LLVMBuildAlloca(b, flag, "");
         LLVMBuildStore(b, LLVMConstNull(flag), m->added);
     }
@@ -369,24 +322,13 @@ static LLVMValueRef any_added(const joining *j, const meeting *m) {
     return ir_share_call(&j->share, "llvm.nvvm.vote.any.sync", arguments, 2);
 }
 
-static LLVMValueRef place_in(const joining *j, LLVMValueRef array, LLVMValueRef at) {
-    LLVMValueRef indices[] = {ir_share_number(&j->share, 0), at};
-    return LLVMBuildInBoundsGEP2(j->share.builder, LLVMGlobalGetValueType(array), array, indices, 2,
-                                 "");
-}
-
 /* Puts what each warp has where the block's first thread finds it. */
 static LLVMValueRef put_of_warps(const joining *j, LLVMValueRef end, LLVMValueRef value,
                                  LLVMValueRef leads) {
     LLVMBuilderRef b = j->share.builder;
-    LLVMTypeRef type = LLVMArrayType2(LLVMTypeOf(value), j->threads / IR_WARP);
-    LLVMValueRef array =
-        LLVMAddGlobalInAddressSpace(j->s->base->module, type, "evoke_join", IR_SHARED_SPACE);
-    LLVMSetInitializer(array, LLVMGetUndef(type));
-    LLVMSetLinkage(array, LLVMInternalLinkage);
-    LLVMSetAlignment(array, 16);
+    LLVMValueRef array = ir_share_new_array(&j->share, LLVMTypeOf(value), j->threads / IR_WARP);
     LLVMValueRef warp = LLVMBuildUDiv(b, j->thread, ir_share_number(&j->share, IR_WARP), "");
-    LLVMValueRef store = LLVMBuildStore(b, value, place_in(j, array, warp));
+    LLVMValueRef store = LLVMBuildStore(b, value, ir_share_place(&j->share, array, warp));
     ir_share_guard_run(&j->share, store, leads, NULL);
     LLVMPositionBuilderBefore(b, end);
     return array;
@@ -397,7 +339,7 @@ static LLVMValueRef sum_of_warps(const joining *j, const meeting *m, LLVMValueRe
                                  LLVMTypeRef type) {
     LLVMValueRef sum = NULL;
     for (uint32_t w = 0; w < j->threads / IR_WARP; w++) {
-        LLVMValueRef at = place_in(j, array, ir_share_number(&j->share, w));
+        LLVMValueRef at = ir_share_place(&j->share, array, ir_share_number(&j->share, w));
         LLVMValueRef one = LLVMBuildLoad2(j->share.builder, type, at, "");
         sum = sum ? ir_share_combine(&j->share, m->kind, sum, one) : one;
     }

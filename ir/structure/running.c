@@ -30,11 +30,6 @@ typedef struct chain {
     bool *is_user; /* by instruction: its value, or whether it runs, depends on the sum */
 } chain;
 
-static bool is_in_loop(const ir_sums *sums, LLVMValueRef value) {
-    uint32_t insn = ir_flow_insn(sums->flow, value);
-    return insn != IR_NONE && sums->loop->holds[sums->flow->home[insn]];
-}
-
 static bool is_header_phi(const ir_sums *sums, LLVMValueRef value) {
     return LLVMIsAPHINode(value) &&
            LLVMGetInstructionParent(value) == sums->flow->blocks[sums->loop->header];
@@ -107,7 +102,7 @@ static void note_users(const chain *c, LLVMValueRef value);
 /* Notes that an instruction depends on the sum. A PHI of the header is the next turn's value. */
 static void note_user(const chain *c, LLVMValueRef user) {
     uint32_t insn = ir_flow_insn(c->sums->flow, user);
-    if (!is_in_loop(c->sums, user) || c->is_user[insn])
+    if (!ir_sums_hold(c->sums, user) || c->is_user[insn])
         return;
     c->is_user[insn] = true;
     note_users(c, user);
@@ -127,14 +122,6 @@ static void note_users(const chain *c, LLVMValueRef value) {
     }
 }
 
-static LLVMValueRef base_of(const chain *c, LLVMValueRef insn) {
-    LLVMModuleRef module = LLVMGetGlobalParent(c->sums->flow->function);
-    LLVMValueRef pointer = ir_pointer_of(insn), base = NULL;
-    if (pointer)
-        (void)ir_affine_of_address(module, pointer, &base);
-    return base;
-}
-
 /* Whether `user`, which moves behind `other`, leaves what both do to memory as it is. Guessed: no
  * two arguments overlap. */
 static bool may_pass(const chain *c, LLVMValueRef user, LLVMValueRef other) {
@@ -143,10 +130,9 @@ static bool may_pass(const chain *c, LLVMValueRef user, LLVMValueRef other) {
                 theirs == IR_DEED_MARKER;
     if (pure || (mine == IR_DEED_LOAD && theirs == IR_DEED_LOAD))
         return true;
-    LLVMValueRef a = base_of(c, user), b = base_of(c, other);
     bool plain = (mine == IR_DEED_LOAD || mine == IR_DEED_STORE) &&
                  (theirs == IR_DEED_LOAD || theirs == IR_DEED_STORE);
-    return plain && a && b && a != b && LLVMIsAArgument(a) && LLVMIsAArgument(b);
+    return plain && ir_affine_apart(LLVMGetGlobalParent(c->sums->flow->function), user, other);
 }
 
 /* Whether all that uses the sum stands behind the exchange, or can move there. */
@@ -312,25 +298,24 @@ static void write_plain(const rounds *r, const ir_sum *it) {
 /* ---- the exchange -----------------------------------------------------------------------------
  */
 
-/* Another lane's value: `distance` lanes below, or that of the lane at place `from`. Lanes of other
- * groups do not take part (PTX ISA, "shfl.sync": the segment is in bits 8 to 12 of the clamp). */
-static LLVMValueRef shuffle(const ir_share *share, const char *mode, LLVMValueRef value,
-                            uint32_t distance, uint32_t last) {
-    char name[64];
-    bool is_real = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind;
-    snprintf(name, sizeof name, "llvm.nvvm.shfl.sync.%s.%s", mode, is_real ? "f32" : "i32");
-    uint32_t clamp = (IR_WARP - share->threads) << 8 | last;
-    LLVMValueRef arguments[] = {share->mask, value, ir_share_number(share, distance),
-                                ir_share_number(share, clamp)};
-    return ir_share_call(share, name, arguments, 4);
+/* The value of the lane `distance` below, or of the group's last one. Lanes of other groups do not
+ * take part (PTX ISA, "shfl.sync": bits 8 to 12 of the clamp have the segment). */
+static LLVMValueRef of_below(const ir_share *share, LLVMValueRef value, uint32_t distance) {
+    return ir_share_shuffle(share, "up", value, distance, (IR_WARP - share->threads) << 8);
 }
 
-/* What adds nothing: a sum begins with it, an extreme with the loop's own. */
+static LLVMValueRef of_last(const ir_share *share, LLVMValueRef value) {
+    uint32_t clamp = (IR_WARP - share->threads) << 8 | (IR_WARP - 1);
+    return ir_share_shuffle(share, "idx", value, share->threads - 1, clamp);
+}
+
+static bool adds(const ir_sum *it) {
+    return it->kind == IR_SUM_ADD || it->kind == IR_SUM_FADD;
+}
+
+/* A sum begins with what adds nothing, an extreme with the loop's own. */
 static LLVMValueRef neutral_of(const ir_sum *it) {
-    LLVMTypeRef type = LLVMTypeOf(it->phi);
-    if (it->kind == IR_SUM_FADD)
-        return LLVMConstReal(type, -0.0);
-    return it->kind == IR_SUM_ADD ? LLVMConstNull(type) : it->phi;
+    return adds(it) ? ir_sum_neutral(it->kind, LLVMTypeOf(it->phi)) : it->phi;
 }
 
 /* Lets the chain begin with the neutral value in place of the sum. */
@@ -376,7 +361,6 @@ static void write_exchange(const rounds *r, const chain *c) {
     const ir_share *share = r->share;
     const ir_sum *it = c->it;
     LLVMBuilderRef b = share->builder;
-    bool adds = it->kind == IR_SUM_ADD || it->kind == IR_SUM_FADD;
     take_sum_out(c);
     move_users(c, share);
     LLVMValueRef at = LLVMGetNextInstruction(c->next);
@@ -385,21 +369,20 @@ static void write_exchange(const rounds *r, const chain *c) {
     LLVMPositionBuilderBefore(b, at);
     LLVMSetCurrentDebugLocation2(b, NULL);
     LLVMValueRef sum = c->next;
-    if (adds)
+    if (adds(it))
         sum = LLVMBuildSelect(b, r->is_there, sum, neutral_of(it), "");
     for (uint32_t d = 1; d < share->threads; d *= 2) {
-        LLVMValueRef below = shuffle(share, "up", sum, d, 0);
+        LLVMValueRef below = of_below(share, sum, d);
         LLVMValueRef both = ir_share_combine(share, it->kind, below, sum);
         LLVMValueRef has =
             LLVMBuildICmp(b, LLVMIntUGE, share->place, ir_share_number(share, d), "");
         sum = LLVMBuildSelect(b, has, both, sum, "");
     }
-    LLVMValueRef below =
-        ir_share_combine(share, it->kind, it->phi, shuffle(share, "up", sum, 1, 0));
+    LLVMValueRef below = ir_share_combine(share, it->kind, it->phi, of_below(share, sum, 1));
     LLVMValueRef repeats = LLVMBuildNot(b, r->is_there, ""); /* the round's first turn */
     LLVMValueRef is_first = LLVMBuildOr(b, share->is_first, repeats, "");
     LLVMValueRef before = LLVMBuildSelect(b, is_first, it->phi, below, "");
-    LLVMValueRef round = shuffle(share, "idx", sum, share->threads - 1, IR_WARP - 1);
+    LLVMValueRef round = of_last(share, sum);
     LLVMValueRef total = ir_share_combine(share, it->kind, it->phi, round);
     LLVMValueRef behind[MOST_CHAIN] = {0};
     for (uint32_t i = 0; i < c->count; i++) {
@@ -416,16 +399,9 @@ static void write_exchange(const rounds *r, const chain *c) {
 }
 
 static void guard_turns(const rounds *r) {
-    const ir_flow *flow = r->sums->flow;
-    for (uint32_t b = 0; b < flow->count; b++) {
-        for (LLVMValueRef i = LLVMGetFirstInstruction(flow->blocks[b]), next;
-             i && r->sums->loop->holds[b]; i = next) {
-            next = LLVMGetNextInstruction(i);
-            if (!ir_share_is_effect(i))
-                continue;
-            ir_share_guard_run(r->share, i, r->is_there, NULL);
-            next = LLVMGetFirstInstruction(flow->blocks[b]);
-        }
+    for (uint32_t b = 0; b < r->sums->flow->count; b++) {
+        if (r->sums->loop->holds[b])
+            ir_share_guard_block(r->share, r->sums->flow->blocks[b], NULL, r->is_there, NULL);
     }
 }
 

@@ -114,15 +114,8 @@ static void write_lanes(splitting *p) {
 }
 
 static void guard_effects(const splitting *p) {
-    for (uint32_t b = 0; b < p->flow.count; b++) {
-        for (LLVMValueRef i = LLVMGetFirstInstruction(p->flow.blocks[b]), next; i; i = next) {
-            next = LLVMGetNextInstruction(i);
-            if (!ir_share_is_effect(i))
-                continue;
-            ir_share_guard_run(&p->share, i, p->share.is_first, p->share.mask);
-            next = LLVMGetFirstInstruction(p->flow.blocks[b]);
-        }
-    }
+    for (uint32_t b = 0; b < p->flow.count; b++)
+        ir_share_guard_block(&p->share, p->flow.blocks[b], NULL, p->share.is_first, p->share.mask);
 }
 
 static ev_status split(splitting *p, ev_error *err) {

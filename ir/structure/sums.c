@@ -3,6 +3,8 @@
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/sums_internal.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { DEEPEST_SUM = 16 };
@@ -10,7 +12,7 @@ enum { DEEPEST_SUM = 16 };
 /* ---- which sums a loop makes ------------------------------------------------------------------
  */
 
-static bool is_in_loop(const ir_sums *p, LLVMValueRef value) {
+bool ir_sums_hold(const ir_sums *p, LLVMValueRef value) {
     uint32_t insn = ir_flow_insn(p->flow, value);
     return insn != IR_NONE && p->loop->holds[p->flow->home[insn]];
 }
@@ -73,7 +75,7 @@ static bool leads_to(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi, ir_
                      unsigned depth) {
     if (value == phi)
         return true;
-    if (depth == 0 || !is_in_loop(p, value))
+    if (depth == 0 || !ir_sums_hold(p, value))
         return false;
     if (LLVMIsASelectInst(value) || (LLVMIsAPHINode(value) && LLVMGetInstructionParent(value) !=
                                                                   p->flow->blocks[p->loop->header]))
@@ -97,7 +99,7 @@ static bool stays_in_sum(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi,
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         ir_sum_kind kind = IR_SUM_NONE;
-        if (!is_in_loop(p, user) || user == phi)
+        if (!ir_sums_hold(p, user) || user == phi)
             continue;
         if (depth == 0 || !leads_to(p, user, phi, &kind, DEEPEST_SUM) ||
             !stays_in_sum(p, user, phi, depth - 1))
@@ -106,14 +108,14 @@ static bool stays_in_sum(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi,
     return true;
 }
 
-static bool is_word(LLVMTypeRef type) {
+bool ir_sum_is_word(LLVMTypeRef type) {
     return LLVMGetTypeKind(type) == LLVMFloatTypeKind ||
            (LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 32);
 }
 
 static bool is_used_outside(const ir_sums *p, LLVMValueRef value) {
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
-        if (!is_in_loop(p, LLVMGetUser(use)))
+        if (!ir_sums_hold(p, LLVMGetUser(use)))
             return true;
     }
     return false;
@@ -145,7 +147,7 @@ static LLVMValueRef replaces(LLVMValueRef next, LLVMValueRef old, bool *takes_if
 static bool is_used_by(const ir_sums *p, LLVMValueRef value, LLVMValueRef a, LLVMValueRef b) {
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
-        if (is_in_loop(p, user) && user != a && user != b)
+        if (ir_sums_hold(p, user) && user != a && user != b)
             return false;
     }
     return true;
@@ -213,7 +215,7 @@ static bool note_key(ir_sums *p, LLVMValueRef test, bool takes_if) {
                        (LLVMGetOperand(next, 0) == key || LLVMGetOperand(next, 1) == key);
         bool by_select = replaces(next, key, &own) == value && own == takes_if &&
                          LLVMGetOperand(next, 0) == test;
-        if (!ordered || (!by_call && !by_select) || !is_word(LLVMTypeOf(key)) ||
+        if (!ordered || (!by_call && !by_select) || !ir_sum_is_word(LLVMTypeOf(key)) ||
             !is_used_by(p, key, test, next) || !is_used_by(p, next, key, key))
             continue;
         p->test = ir_flow_insn(p->flow, test);
@@ -262,11 +264,11 @@ static ev_status add_sum(ir_sums *p, LLVMValueRef phi, ev_error *err) {
         p->count++;
         return EV_OK;
     }
-    bool is_sum = is_word(LLVMTypeOf(phi)) && ir_sum_leads_to(p, next, phi, &it->kind) &&
+    bool is_sum = ir_sum_is_word(LLVMTypeOf(phi)) && ir_sum_leads_to(p, next, phi, &it->kind) &&
                   it->kind != IR_SUM_NONE;
     it->runs = is_sum && !stays_in_sum(p, phi, phi, DEEPEST_SUM);
     bool is_plain = is_sum && !it->runs;
-    if (!is_plain && is_word(LLVMTypeOf(phi)) && is_pick(p, phi, next))
+    if (!is_plain && ir_sum_is_word(LLVMTypeOf(phi)) && is_pick(p, phi, next))
         *it = (ir_sum){.phi = phi, .kind = IR_SUM_PICK};
     else if (!is_sum)
         return ev_fail(err, EV_BAD,
@@ -284,7 +286,7 @@ static ev_status check_results(const ir_sums *p, ev_error *err) {
         bool is_sum = false;
         for (uint32_t k = 0; k < p->count; k++)
             is_sum |= p->items[k].phi == insn && p->items[k].kind != IR_SUM_STEP;
-        if (is_in_loop(p, insn) && !is_sum && is_used_outside(p, insn))
+        if (ir_sums_hold(p, insn) && !is_sum && is_used_outside(p, insn))
             return ev_fail(err, EV_BAD,
                            "a value of the loop other than its sums is used behind it");
     }
@@ -448,6 +450,22 @@ void ir_share_close(const ir_gather *g) {
     }
 }
 
+LLVMValueRef ir_sum_neutral(ir_sum_kind kind, LLVMTypeRef type) {
+    switch (kind) {
+    case IR_SUM_FADD:
+        return LLVMConstReal(type, -0.0);
+    case IR_SUM_SMAX:
+        return LLVMConstInt(type, (uint64_t)INT32_MIN, true);
+    case IR_SUM_SMIN:
+        return LLVMConstInt(type, INT32_MAX, false);
+    case IR_SUM_UMIN:
+        return LLVMConstInt(type, UINT32_MAX, false);
+    default:
+        assert(kind == IR_SUM_ADD || kind == IR_SUM_UMAX);
+        return LLVMConstNull(type);
+    }
+}
+
 LLVMValueRef ir_share_combine(const ir_share *share, ir_sum_kind kind, LLVMValueRef a,
                               LLVMValueRef b) {
     LLVMTypeRef type = LLVMTypeOf(a);
@@ -508,13 +526,18 @@ LLVMValueRef ir_share_mask(const ir_share *share, uint32_t lanes) {
     return LLVMBuildShl(share->builder, ir_share_number(share, all), first, "");
 }
 
+LLVMValueRef ir_share_shuffle(const ir_share *share, const char *mode, LLVMValueRef value,
+                              uint32_t operand, uint32_t clamp) {
+    char name[64];
+    bool is_real = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind;
+    snprintf(name, sizeof name, "llvm.nvvm.shfl.sync.%s.%s", mode, is_real ? "f32" : "i32");
+    LLVMValueRef arguments[] = {share->mask, value, ir_share_number(share, operand),
+                                ir_share_number(share, clamp)};
+    return ir_share_call(share, name, arguments, 4);
+}
+
 static LLVMValueRef shuffled(const ir_share *share, LLVMValueRef value, uint32_t distance) {
-    bool is_float = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind;
-    LLVMValueRef arguments[] = {share->mask, value, ir_share_number(share, distance),
-                                ir_share_number(share, IR_WARP - 1)};
-    return ir_share_call(share,
-                         is_float ? "llvm.nvvm.shfl.sync.bfly.f32" : "llvm.nvvm.shfl.sync.bfly.i32",
-                         arguments, 4);
+    return ir_share_shuffle(share, "bfly", value, distance, IR_WARP - 1);
 }
 
 void ir_share_exchange(const ir_share *share, ir_gather *g, uint32_t lanes) {
@@ -596,4 +619,34 @@ void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef 
     if (shared)
         order_lanes(share, order);
     LLVMBuildCondBr(share->builder, condition, body, rest);
+}
+
+void ir_share_guard_block(const ir_share *share, LLVMBasicBlockRef block, ir_share_leaves *leaves,
+                          LLVMValueRef condition, LLVMValueRef order) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+        next = LLVMGetNextInstruction(i);
+        if (!ir_share_is_effect(i) || (leaves && leaves(i)))
+            continue;
+        ir_share_guard_run(share, i, condition, order);
+        next = LLVMGetFirstInstruction(block);
+    }
+}
+
+/* ---- shared memory ----------------------------------------------------------------------------
+ */
+
+LLVMValueRef ir_share_new_array(const ir_share *share, LLVMTypeRef of, uint64_t count) {
+    LLVMTypeRef type = LLVMArrayType2(of, count);
+    LLVMValueRef array =
+        LLVMAddGlobalInAddressSpace(share->s->base->module, type, "evoke_team", IR_SHARED_SPACE);
+    LLVMSetInitializer(array, LLVMGetUndef(type));
+    LLVMSetLinkage(array, LLVMInternalLinkage);
+    LLVMSetAlignment(array, 16);
+    return array;
+}
+
+LLVMValueRef ir_share_place(const ir_share *share, LLVMValueRef array, LLVMValueRef at) {
+    LLVMValueRef indices[] = {ir_share_number(share, 0), at};
+    return LLVMBuildInBoundsGEP2(share->builder, LLVMGlobalGetValueType(array), array, indices, 2,
+                                 "");
 }

@@ -61,6 +61,13 @@ ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out,
 /* The operands of an instruction that may be the sum so far: first to last. IR_SUM_NONE: it
  * combines nothing. */
 ir_sum_kind ir_sum_kind_of(LLVMValueRef insn, unsigned *first, unsigned *last);
+/* What a combination with changes nothing; not of IR_SUM_MAX and IR_SUM_MIN, which leave numbers
+ * out that are none. */
+LLVMValueRef ir_sum_neutral(ir_sum_kind kind, LLVMTypeRef type);
+/* Whether sums of a type can be shared: a float or a whole number of 32 bits. */
+bool ir_sum_is_word(LLVMTypeRef type);
+/* Whether the loop of the sums holds an instruction. */
+bool ir_sums_hold(const ir_sums *sums, LLVMValueRef value);
 /* Whether `value` is the PHI combined with other values by operations of one kind, also under
  * conditions. *kind is IR_SUM_NONE at first. */
 bool ir_sum_leads_to(const ir_sums *sums, LLVMValueRef value, LLVMValueRef phi, ir_sum_kind *kind);
@@ -117,6 +124,17 @@ void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef 
 void ir_share_count_on(const ir_share *share, const ir_sums *sums, const ir_sum *it);
 /* Gives all threads but the first a neutral value in place of a sum's start. */
 void ir_share_start(const ir_share *share, const ir_sums *sums, const ir_sum *it);
+/* Puts all effects of a block of code under a condition, run by run, but those that `leaves` tells;
+ * NULL: none are left. `order`: see ir_share_guard_run. */
+typedef bool ir_share_leaves(LLVMValueRef effect);
+void ir_share_guard_block(const ir_share *share, LLVMBasicBlockRef block, ir_share_leaves *leaves,
+                          LLVMValueRef condition, LLVMValueRef order);
+/* A new shared array, and the address of its element `at`, where the builder stands. */
+LLVMValueRef ir_share_new_array(const ir_share *share, LLVMTypeRef of, uint64_t count);
+LLVMValueRef ir_share_place(const ir_share *share, LLVMValueRef array, LLVMValueRef at);
+/* What another lane of the warp has (PTX ISA, "shfl.sync"): `mode` is "bfly", "up" or "idx". */
+LLVMValueRef ir_share_shuffle(const ir_share *share, const char *mode, LLVMValueRef value,
+                              uint32_t operand, uint32_t clamp);
 /* Combines two values as a sum of the kind does. */
 LLVMValueRef ir_share_combine(const ir_share *share, ir_sum_kind kind, LLVMValueRef a,
                               LLVMValueRef b);

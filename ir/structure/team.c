@@ -238,11 +238,8 @@ static ev_status check_barriers(const teaming *t, ev_error *err) {
     ir_vary vary;
     if (!is_seed)
         return ev_fail_memory(err, t->flow.insn_count);
-    for (uint32_t i = 0; i < t->flow.insn_count; i++) {
-        LLVMValueRef insn = t->flow.insns[i];
-        is_seed[i] = ir_reads_register(insn, "tid.x") || ir_reads_register(insn, "tid.y") ||
-                     ir_reads_register(insn, "tid.z");
-    }
+    for (uint32_t i = 0; i < t->flow.insn_count; i++)
+        is_seed[i] = ir_differs_in_block(t->flow.insns[i]);
     EV_TRY(ir_vary_make(&t->flow, is_seed, true, &vary, err));
     for (uint32_t k = 0; k < t->loop_count; k++) {
         const ir_loop *loop = t->loops[k].loop;
@@ -309,17 +306,6 @@ static void write_coordinates(teaming *t) {
 /* ---- exchange by shared memory ----------------------------------------------------------------
  */
 
-/* An array with one place for each kernel thread of the block and each writer of a team. */
-static LLVMValueRef new_array(const teaming *t, LLVMTypeRef of, uint32_t writers) {
-    LLVMTypeRef type = LLVMArrayType2(of, (uint64_t)t->own * t->rows * writers);
-    LLVMValueRef array =
-        LLVMAddGlobalInAddressSpace(t->s->base->module, type, "evoke_team", IR_SHARED_SPACE);
-    LLVMSetInitializer(array, LLVMGetUndef(type));
-    LLVMSetLinkage(array, LLVMInternalLinkage);
-    LLVMSetAlignment(array, 16);
-    return array;
-}
-
 typedef struct exchange {
     uint32_t writers;    /* of a team */
     LLVMValueRef writer; /* which one this thread is, or would be */
@@ -330,12 +316,9 @@ typedef struct exchange {
  * kernel threads, so that a warp reads neighbouring places; warps of a team are side by side. */
 static LLVMValueRef place_of(const teaming *t, const exchange *x, uint32_t array,
                              LLVMValueRef writer) {
-    LLVMBuilderRef b = t->share.builder;
     LLVMValueRef at = t->is_strided ? times_plus(t, writer, t->own * t->rows, t->member)
                                     : times_plus(t, t->member, x->writers, writer);
-    LLVMTypeRef type = LLVMGlobalGetValueType(x->arrays[array]);
-    LLVMValueRef indices[] = {number(t, 0), at};
-    return LLVMBuildInBoundsGEP2(b, type, x->arrays[array], indices, 2, "");
+    return ir_share_place(&t->share, x->arrays[array], at);
 }
 
 static LLVMTypeRef element(const exchange *x, uint32_t array) {
@@ -345,7 +328,9 @@ static LLVMTypeRef element(const exchange *x, uint32_t array) {
 static void put(const teaming *t, exchange *x, uint32_t array, LLVMValueRef value,
                 LLVMValueRef *first) {
     LLVMBuilderRef b = t->share.builder;
-    x->arrays[array] = new_array(t, LLVMTypeOf(value), x->writers);
+    /* a place for each kernel thread of the block and each writer of a team */
+    uint64_t places = (uint64_t)t->own * t->rows * x->writers;
+    x->arrays[array] = ir_share_new_array(&t->share, LLVMTypeOf(value), places);
     LLVMValueRef at = place_of(t, x, array, x->writer);
     LLVMValueRef store = LLVMBuildStore(b, value, at);
     *first = *first ? *first : store;
@@ -427,14 +412,9 @@ static bool is_own_store(LLVMValueRef insn) {
 /* Lets the first thread of a team alone have the effects outside of the loops. */
 static void guard_effects(const teaming *t) {
     for (uint32_t b = 0; b < t->flow.count; b++) {
-        for (LLVMValueRef i = LLVMGetFirstInstruction(t->flow.blocks[b]), next;
-             i && !t->is_shared_out[b]; i = next) {
-            next = LLVMGetNextInstruction(i);
-            if (!ir_share_is_effect(i) || is_own_store(i))
-                continue;
-            ir_share_guard_run(&t->share, i, t->share.is_first, NULL);
-            next = LLVMGetFirstInstruction(t->flow.blocks[b]);
-        }
+        if (!t->is_shared_out[b])
+            ir_share_guard_block(&t->share, t->flow.blocks[b], is_own_store, t->share.is_first,
+                                 NULL);
     }
 }
 

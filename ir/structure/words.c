@@ -2,6 +2,7 @@
  * already, so replaying a structural edit on the numbered module changes nothing, and none is drawn
  * there. */
 #include "ir/structure/structure_internal.h"
+#include "ir/structure/sums_internal.h"
 
 static void no_sites(const ir_work *work, ir_sites *sites) {
     (void)work;
@@ -95,7 +96,7 @@ static void describe_relabel_blocks(const ir_work *work, const ir_edit *edit, ev
 static void describe_join_atomics(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
     ev_str_printf(out, "combines what the threads of a %s add to one address, and adds once",
-                  edit->option == 32 ? "warp" : "block");
+                  edit->option == IR_WARP ? "warp" : "block");
 }
 
 static void describe_stage(const ir_work *work, const ir_edit *edit, ev_str *out) {

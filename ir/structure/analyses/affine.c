@@ -1,5 +1,6 @@
 /* Affine: by recursion over sums, products with constants and casts. */
 #include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 
 #include <llvm-c/Target.h>
 
@@ -204,4 +205,17 @@ ir_affine ir_affine_of_address(LLVMModuleRef module, LLVMValueRef pointer, LLVMV
         else if (op != LLVMAddrSpaceCast && op != LLVMBitCast)
             return form;
     }
+}
+
+static LLVMValueRef argument_of(LLVMModuleRef module, LLVMValueRef access) {
+    LLVMValueRef pointer = ir_pointer_of(access), base = NULL;
+    if (!pointer)
+        return NULL;
+    (void)ir_affine_of_address(module, pointer, &base);
+    return base ? LLVMIsAArgument(base) : NULL;
+}
+
+bool ir_affine_apart(LLVMModuleRef module, LLVMValueRef a, LLVMValueRef b) {
+    LLVMValueRef of_a = argument_of(module, a), of_b = argument_of(module, b);
+    return of_a && of_b && of_a != of_b;
 }

@@ -118,6 +118,26 @@ ir_deed ir_deed_of(LLVMValueRef insn) {
     }
 }
 
+/* A special register that may differ among the threads of a block. */
+static bool reads_own_register(LLVMValueRef insn) {
+    static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
+    static const char *const of_block[] = {"ctaid.", "nctaid.", "ntid."};
+    const char *name = ir_call_name(insn);
+    if (strncmp(name, stem, sizeof stem - 1) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof of_block / sizeof of_block[0]; i++) {
+        if (strncmp(name + sizeof stem - 1, of_block[i], strlen(of_block[i])) == 0)
+            return false;
+    }
+    return true;
+}
+
+bool ir_differs_in_block(LLVMValueRef insn) {
+    ir_deed deed = ir_deed_of(insn);
+    return reads_own_register(insn) || deed == IR_DEED_WARP || deed == IR_DEED_COUNTED ||
+           deed == IR_DEED_UNKNOWN;
+}
+
 bool ir_is_block_vote(LLVMValueRef insn) {
     return ir_deed_of(insn) == IR_DEED_BARRIER &&
            LLVMGetTypeKind(LLVMTypeOf(insn)) != LLVMVoidTypeKind;

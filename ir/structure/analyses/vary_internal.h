@@ -63,6 +63,10 @@ typedef enum ir_deed {
 } ir_deed;
 
 ir_deed ir_deed_of(LLVMValueRef insn);
+/* Whether an instruction's value may differ among the threads of a block by itself: it reads a
+ * special register that is not the block's, exchanges in the warp, is an atomic, or is not known.
+ */
+bool ir_differs_in_block(LLVMValueRef insn);
 /* Whether it is a barrier that gives a value: __syncthreads_or and its kin. */
 bool ir_is_block_vote(LLVMValueRef insn);
 /* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */

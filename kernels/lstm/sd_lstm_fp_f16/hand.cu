@@ -12,6 +12,7 @@
  * of a turn as its loads bring them: VECTOR neighbours at a time, as the alignment of the rows
  * allows (H = 650 and 1150 are no multiples of four). */
 #include "evoke_cuda.h"
+#include "evoke_mma.h"
 #include <cuda_fp16.h>
 
 #ifndef UNITS
@@ -98,20 +99,8 @@ static __device__ __forceinline__ eight load8(const unsigned short *row, int tur
  */
 static __device__ __forceinline__ void multiply(float (&sum)[4], const eight &low,
                                                 const eight &high, const eight &x, int i) {
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(low.pair[i]), "r"(high.pair[i]), "r"(low.pair[i + 1]), "r"(high.pair[i + 1]),
-          "r"(x.pair[i]), "r"(x.pair[i + 1]));
-#else
-#pragma unroll
-    for (int half_of = i; half_of < i + 2; half_of++)
-        asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
-            "{%0, %1, %2, %3};"
-            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-            : "r"(low.pair[half_of]), "r"(high.pair[half_of]), "r"(x.pair[half_of]));
-#endif
+    const unsigned int rows[4] = {low.pair[i], high.pair[i], low.pair[i + 1], high.pair[i + 1]};
+    mma_f16(sum, rows, x.pair[i], x.pair[i + 1]);
 }
 
 /* All bits of those halves of the lane whose columns are kept; `bits`: of the turn. */
