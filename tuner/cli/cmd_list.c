@@ -1,4 +1,4 @@
-/* evoke list: the shipped tasks. */
+/* evoke list: the tasks that ship, or those that are named. */
 #include "tuner/cli/cmd.h"
 
 #include "base/table.h"
@@ -71,9 +71,9 @@ static ev_status print_task(const task *t, ev_str *out, ev_error *err) {
     return status;
 }
 
-static ev_status add_task(const char *path, json_t *list, bool first, ev_str *out, ev_error *err) {
+static ev_status add_task(const char *name, json_t *list, bool first, ev_str *out, ev_error *err) {
     task *t = NULL;
-    EV_TRY(task_load(path, &t, err));
+    EV_TRY(task_open(name, &t, err));
     ev_status status = EV_OK;
     if (list != NULL) {
         (void)json_array_append_new(list, task_json(t));
@@ -87,13 +87,18 @@ static ev_status add_task(const char *path, json_t *list, bool first, ev_str *ou
 
 ev_status cmd_list(cmd_context *c, ev_error *err) {
     char **paths = NULL;
-    size_t count = 0;
-    EV_TRY(task_list_shipped(&paths, &count, err));
+    const char *const *names = c->args->operands;
+    size_t count = c->args->operand_count;
+    if (count == 0) {
+        EV_TRY(task_list_shipped(&paths, &count, err));
+        names = (const char *const *)paths;
+    }
     json_t *list = cli_flag(c->args, CLI_OPT_JSON) ? json_array() : NULL;
     ev_status status = EV_OK;
     for (size_t i = 0; i < count && status == EV_OK; i++)
-        status = add_task(paths[i], list, i == 0, c->out, err);
-    task_list_free(paths, count);
+        status = add_task(names[i], list, i == 0, c->out, err);
+    if (paths != NULL)
+        task_list_free(paths, count);
     if (status == EV_OK && list != NULL)
         return cmd_print_json(c, json_pack("{s:o}", "tasks", list), err);
     json_decref(list);

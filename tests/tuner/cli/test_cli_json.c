@@ -40,6 +40,17 @@ static void lists_the_tasks(void **state) {
     json_decref(json);
 }
 
+static void lists_the_named_tasks(void **state) {
+    (void)state;
+    json_t *json = cli_json(CLI_RUN("list", "ar_adam", "examples/matmul/task.json", "--json"), 0);
+    const json_t *tasks = get(json, "tasks");
+    assert_int_equal(json_array_size(tasks), 2);
+    assert_string_equal(text(json_array_get(tasks, 0), "kernel"), "ar_adam");
+    assert_string_equal(text(json_array_get(tasks, 1), "kernel"), "matmul");
+    json_decref(json);
+    cli_expect_error(CLI_RUN("list", "ar_adm"), 2, "unknown task \"ar_adm\"; there are");
+}
+
 static void lists_the_devices(void **state) {
     (void)state;
     json_t *json = cli_json(CLI_RUN("devices", "--json"), 0);
@@ -483,16 +494,27 @@ static void tune_lists_wrong_settings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_the_tasks),        cmocka_unit_test(lists_the_devices),
-        cmocka_unit_test(runs_a_kernel),          cmocka_unit_test(tells_outputs_in_order),
-        cmocka_unit_test(takes_a_files_bytes),    cmocka_unit_test(ends_an_endless_loop),
-        cmocka_unit_test(tells_a_trap),           cmocka_unit_test(prints_and_points),
-        cmocka_unit_test(profiles_a_task),        cmocka_unit_test(tune_lists_wrong_settings),
-        cmocka_unit_test(profiles_in_words),      cmocka_unit_test(profiles_a_file),
-        cmocka_unit_test(checks_a_task),          cmocka_unit_test(finds_a_regression),
-        cmocka_unit_test(benches_compilation),    cmocka_unit_test(benches_bundles),
-        cmocka_unit_test(benches_the_machine),    cmocka_unit_test(benches_parts_of_the_machine),
-        cmocka_unit_test(benches_strategies),     cmocka_unit_test(benches_the_search),
+        cmocka_unit_test(lists_the_tasks),
+        cmocka_unit_test(lists_the_named_tasks),
+        cmocka_unit_test(lists_the_devices),
+        cmocka_unit_test(runs_a_kernel),
+        cmocka_unit_test(tells_outputs_in_order),
+        cmocka_unit_test(takes_a_files_bytes),
+        cmocka_unit_test(ends_an_endless_loop),
+        cmocka_unit_test(tells_a_trap),
+        cmocka_unit_test(prints_and_points),
+        cmocka_unit_test(profiles_a_task),
+        cmocka_unit_test(tune_lists_wrong_settings),
+        cmocka_unit_test(profiles_in_words),
+        cmocka_unit_test(profiles_a_file),
+        cmocka_unit_test(checks_a_task),
+        cmocka_unit_test(finds_a_regression),
+        cmocka_unit_test(benches_compilation),
+        cmocka_unit_test(benches_bundles),
+        cmocka_unit_test(benches_the_machine),
+        cmocka_unit_test(benches_parts_of_the_machine),
+        cmocka_unit_test(benches_strategies),
+        cmocka_unit_test(benches_the_search),
         cmocka_unit_test(warns_of_the_assembler),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
