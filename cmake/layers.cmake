@@ -17,6 +17,7 @@ set(EVOKE_LAYERS
   "ir/structure/analyses:     base ir"
   "ir/structure/passes:       base ir ir/structure/analyses"
   "ir/structure:              base ir ir/structure/analyses ir/structure/passes"
+  "ir/structure/atomics:      base ir ir/structure/analyses ir/structure"
   "fitness/ptx:               base"
   "fitness/vm:                base fitness/ptx"
   "fitness/vm/exec:           base fitness/ptx fitness/vm"

@@ -5,7 +5,7 @@
 #include "ir/edit.h"
 
 #define IR_STRUCTURE_OPTIONS 10
-#define IR_STRUCTURE_FOLLOWERS 3
+#define IR_STRUCTURE_FOLLOWERS 4
 
 /* The order in which structural edits usually stand in a prefix. */
 typedef enum ir_phase {

@@ -394,7 +394,7 @@ static void write_extent(coarsening *c) {
 static ev_status coarsen(coarsening *c, ev_error *err) {
     EV_TRY(check_option(c, err));
     EV_TRY(ir_flow_make(c->s->function, c->s->arena, &c->flow, err));
-    ir_guards_find(&c->flow, &c->guards);
+    ir_guards_find(&c->flow, true, &c->guards);
     ir_guards_open(&c->guards, c->builder);
     EV_TRY(read_open(c, err));
     if (of_threads(c))

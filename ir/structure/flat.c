@@ -108,7 +108,7 @@ bool ir_flat_is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size) {
                 LLVMIsACallInst(flow->insns[i]) && (ir_flat_reads(flow->insns[i], "tid", a) ||
                                                     ir_flat_reads(flow->insns[i], "ctaid", a));
     }
-    ir_guards_find(flow, &guards);
+    ir_guards_find(flow, false, &guards);
     for (uint32_t t = 0; is_place && t < guards.test_count; t++)
         bounded |= bounds(flow, is_place, &guards.tests[t], axis, size);
     return bounded;

@@ -134,7 +134,7 @@ static ev_status write_places(predicating *p, ev_error *err) {
 static ev_status predicate(predicating *p, ev_error *err) {
     EV_TRY(ir_flow_make(p->s->function, p->s->arena, &p->flow, err));
     EV_TRY(mark_seeds(p, err));
-    ir_guards_find(&p->flow, &p->guards);
+    ir_guards_find(&p->flow, true, &p->guards);
     if (!is_needed(p))
         return EV_OK;
     ir_guards_open(&p->guards, p->builder);

@@ -204,6 +204,8 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_resize(s, edit, err);
     case IR_EDIT_JOIN_ATOMICS:
         return ir_structure_join_atomics(s, edit, err);
+    case IR_EDIT_STAGE_ATOMICS:
+        return ir_structure_stage_atomics(s, edit, err);
     case IR_EDIT_PEEL:
         return ir_structure_peel(s, edit->form, err);
     case IR_EDIT_UNROLL_LOOP:

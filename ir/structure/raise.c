@@ -95,7 +95,7 @@ static ev_status find_condition(raising *r, ev_error *err) {
         break;
     }
     ir_guards guards;
-    ir_guards_find(flow, &guards);
+    ir_guards_find(flow, false, &guards);
     for (uint32_t g = 0; g < guards.count; g++) {
         if (guards.block[g] == flow->blocks[r->branch])
             return ev_fail(err, EV_BAD, "the condition sends threads home");

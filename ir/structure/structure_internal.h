@@ -94,7 +94,10 @@ ev_status ir_structure_stage(ir_structure *s, const ir_edit *edit, ev_error *err
 
 ev_status ir_structure_resize(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
+/* In ir/structure/atomics. */
 ev_status ir_structure_join_atomics(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+ev_status ir_structure_stage_atomics(ir_structure *s, const ir_edit *edit,
+                                     ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_delinearize(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 

@@ -567,7 +567,7 @@ static void redirect(const ir_share *share, LLVMBasicBlockRef from, LLVMBasicBlo
     }
 }
 
-static void move_to_end(const ir_share *share, LLVMValueRef insn, LLVMBasicBlockRef block) {
+void ir_share_move(const ir_share *share, LLVMValueRef insn, LLVMBasicBlockRef block) {
     LLVMInstructionRemoveFromParent(insn);
     LLVMPositionBuilderAtEnd(share->builder, block);
     LLVMSetCurrentDebugLocation2(share->builder, NULL);
@@ -590,16 +590,22 @@ static void order_lanes(const ir_share *share, LLVMValueRef mask) {
     ir_share_call(share, "llvm.nvvm.bar.warp.sync", &mask, 1);
 }
 
-void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef condition,
-                        LLVMValueRef order) {
+LLVMBasicBlockRef ir_share_split_before(const ir_share *share, LLVMValueRef first) {
     LLVMBasicBlockRef rest = LLVMGetInstructionParent(first);
     LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(share->s->base->context, rest, "");
-    LLVMBasicBlockRef body = LLVMInsertBasicBlockInContext(share->s->base->context, rest, "");
     redirect(share, rest, head);
     for (LLVMValueRef i = LLVMGetFirstInstruction(rest), next; i != first; i = next) {
         next = LLVMGetNextInstruction(i);
-        move_to_end(share, i, head);
+        ir_share_move(share, i, head);
     }
+    return head;
+}
+
+void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef condition,
+                        LLVMValueRef order) {
+    LLVMBasicBlockRef rest = LLVMGetInstructionParent(first);
+    LLVMBasicBlockRef head = ir_share_split_before(share, first);
+    LLVMBasicBlockRef body = LLVMInsertBasicBlockInContext(share->s->base->context, rest, "");
     bool shared = false;
     LLVMValueRef end = first;
     for (LLVMValueRef i = first;
@@ -607,7 +613,7 @@ void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef 
          i = end) {
         end = LLVMGetNextInstruction(i);
         shared |= order && is_shared_store(i);
-        move_to_end(share, i, ir_share_is_effect(i) ? body : head);
+        ir_share_move(share, i, ir_share_is_effect(i) ? body : head);
     }
     LLVMPositionBuilderAtEnd(share->builder, body);
     LLVMBuildBr(share->builder, rest);

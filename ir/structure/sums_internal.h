@@ -113,6 +113,11 @@ void ir_share_close(const ir_gather *gather);
 LLVMValueRef ir_share_mask(const ir_share *share, uint32_t lanes);
 /* Whether an instruction has an effect that one thread of a group must have for all. */
 bool ir_share_is_effect(LLVMValueRef insn);
+/* Moves an instruction to the end of a block of code. */
+void ir_share_move(const ir_share *share, LLVMValueRef insn, LLVMBasicBlockRef block);
+/* Puts what stands before `first` in its block of code into a new block, which all that led to the
+ * old one lead to; returns the new block, which has no end yet. */
+LLVMBasicBlockRef ir_share_split_before(const ir_share *share, LLVMValueRef first);
 /* Puts a run of effects, beginning at `first`, under a condition. What stands before them stays
  * before them in a block of its own, and so does arithmetic between them. `order` is NULL, or
  * a mask of lanes that wait for each other before and after stores that may go to shared memory. */

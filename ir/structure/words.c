@@ -99,6 +99,16 @@ static void describe_join_atomics(const ir_work *work, const ir_edit *edit, ev_s
                   edit->option == IR_WARP ? "warp" : "block");
 }
 
+static void describe_stage_atomics(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    char argument[IR_ANCHOR_TEXT];
+    (void)work;
+    ir_anchor_print(&edit->anchor, argument);
+    ev_str_printf(out,
+                  "adds to a copy of the first %lld elements of argument %s in shared memory, and "
+                  "adds the copy once",
+                  (long long)edit->option, argument);
+}
+
 static void describe_stage(const ir_work *work, const ir_edit *edit, ev_str *out) {
     char place[IR_ANCHOR_TEXT];
     (void)work;
@@ -195,6 +205,7 @@ const ir_rule ir_rule_DELINEARIZE = {no_sites, no_draw, is_applied, describe_del
 const ir_rule ir_rule_SPECIALISE = {no_sites, no_draw, is_applied, describe_specialise};
 const ir_rule ir_rule_SINK_LOOP = {no_sites, no_draw, is_applied, describe_sink};
 const ir_rule ir_rule_JOIN_ATOMICS = {no_sites, no_draw, is_applied, describe_join_atomics};
+const ir_rule ir_rule_STAGE_ATOMICS = {no_sites, no_draw, is_applied, describe_stage_atomics};
 const ir_rule ir_rule_STAGE = {no_sites, no_draw, is_applied, describe_stage};
 const ir_rule ir_rule_RELABEL_THREADS = {no_sites, no_draw, is_applied, describe_relabel_threads};
 const ir_rule ir_rule_RELABEL_BLOCKS = {no_sites, no_draw, is_applied, describe_relabel_blocks};

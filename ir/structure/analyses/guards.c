@@ -55,7 +55,22 @@ static void add_tests(ir_guards *out, LLVMValueRef condition, bool leaves_if, un
     }
 }
 
-void ir_guards_find(const ir_flow *flow, ir_guards *out) {
+/* Whether a condition is arithmetic of arguments, constants and places. */
+static bool is_arithmetic(LLVMValueRef value, unsigned depth) {
+    if (!LLVMIsAInstruction(value))
+        return true;
+    if (depth == 0 || LLVMIsAPHINode(value) || LLVMIsAAllocaInst(value) ||
+        ir_deed_of(value) != IR_DEED_PURE)
+        return false;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (!is_arithmetic(LLVMGetOperand(value, (unsigned)k), depth - 1))
+            return false;
+    }
+    return true;
+}
+
+void ir_guards_find(const ir_flow *flow, bool arithmetic, ir_guards *out) {
+    enum { DEEPEST_CONDITION = 24 };
     enum { DEEPEST = 2 }; /* four tests a guard, so that there is room for all */
     LLVMBasicBlockRef at = flow->blocks[0];
     _Static_assert(IR_MOST_GUARDS << DEEPEST <= IR_MOST_TESTS, "room for the tests of all guards");
@@ -70,6 +85,8 @@ void ir_guards_find(const ir_flow *flow, ir_guards *out) {
         } else {
             LLVMBasicBlockRef yes = LLVMGetSuccessor(last, 0), no = LLVMGetSuccessor(last, 1);
             if (ends_at_once(yes) == ends_at_once(no))
+                return;
+            if (arithmetic && !is_arithmetic(LLVMGetCondition(last), DEEPEST_CONDITION))
                 return;
             next = ends_at_once(yes) ? no : yes;
             out->block[out->count] = at;

@@ -26,8 +26,9 @@ bool ir_is_bit(LLVMValueRef value, bool bit);
 /* Whether the condition has value `leaves_if` as soon as one of two others has, which come in
  * `parts`. */
 bool ir_is_either(LLVMValueRef condition, bool leaves_if, LLVMValueRef parts[2]);
-/* Lists the guards, in order. */
-void ir_guards_find(const ir_flow *flow, ir_guards *out);
+/* Lists the guards, in order. `arithmetic`: up to the first whose test is not made of arguments,
+ * constants and places alone, such as one that reads memory. */
+void ir_guards_find(const ir_flow *flow, bool arithmetic, ir_guards *out);
 /* Makes the guards' branches unconditional; their conditions stay in the code. */
 void ir_guards_open(const ir_guards *guards, LLVMBuilderRef builder);
 /* Whether a value is computed from a seed: is_seed is by instruction of the flow. */

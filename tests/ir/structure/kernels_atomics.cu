@@ -51,6 +51,44 @@ extern "C" __global__ void spread(PARAMETERS) {
         atomicAdd(y + (int)x[i] % (m * n), 1.0f);
 }
 
+/* Addresses all over the output, behind a test that reads memory. */
+extern "C" __global__ void spread_far(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n) {
+        float v = x[i];
+        if (v > 2)
+            atomicAdd(y + i * 5 % (m * n), v);
+    }
+}
+
+/* A row a thread, in a loop, at two places; block 8 x 4 x 2. */
+extern "C" __global__ void spread_rows(PARAMETERS) {
+    int row = ((blockIdx.x * 2 + threadIdx.z) * 4 + threadIdx.y) * 8 + threadIdx.x;
+    if (row >= m)
+        return;
+    for (int j = 0; j < n; j++) {
+        atomicAdd((int *)y + (int)x[row * n + j] % (m * n), j);
+        if (j % 2 == 1)
+            atomicAdd((int *)y + (m * n - 1 - j), 2);
+    }
+}
+
+/* The greatest element of a column, of which there may be fewer than a copy has elements. */
+extern "C" __global__ void spread_most(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n)
+        atomicMax((int *)y + i % n, (int)x[i] - 3);
+}
+
+/* Atomics of two kinds. */
+extern "C" __global__ void spread_kinds(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n) {
+        atomicAdd((int *)y + i, 1);
+        atomicMax((int *)y + i, (int)x[i]);
+    }
+}
+
 /* The value is used. */
 extern "C" __global__ void numbered(PARAMETERS) {
     ELEMENT;

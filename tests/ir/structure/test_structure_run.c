@@ -109,6 +109,10 @@ static const subject subjects[] = {
     {"tallied_most", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"tallied_least", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"spread", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"spread_far", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"spread_rows", {"ceil_div(m, 64)", "1", "1"}, {8, 4, 2}},
+    {"spread_most", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
+    {"spread_kinds", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"numbered", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"fenced", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"read_back", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
@@ -200,6 +204,8 @@ static const subject subjects[] = {
 #define PEEL_OF_MEMBERS "{\"kind\":\"peel\",\"form\":\"members\"}"
 #define GROUP(option) "{\"kind\":\"group-loads\",\"option\":" #option "}"
 
+#define STAGE_ATOMICS(argument, option)                                                            \
+    "{\"kind\":\"stage-atomics\",\"anchor\":\"" argument "\",\"option\":" #option "}"
 #define JOIN(option) "{\"kind\":\"join-atomics\",\"option\":" #option "}"
 
 #define PAD(array, option) "{\"kind\":\"pad\",\"anchor\":\"" array "\",\"option\":" #option "}"

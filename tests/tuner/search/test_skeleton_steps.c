@@ -87,7 +87,7 @@ static void test_followers_have_followers(void **state) {
             a.count >= 3 && a.kinds[1] == IR_EDIT_DELINEARIZE && a.kinds[2] == IR_EDIT_COARSEN;
         a = draw_chain(IR_EDIT_COARSEN, IR_EDIT_UNROLL_LOOP, seed);
         assert_true(a.count == 1 || a.kinds[1] == IR_EDIT_STAGE ||
-                    a.kinds[1] == IR_EDIT_JOIN_ATOMICS);
+                    a.kinds[1] == IR_EDIT_JOIN_ATOMICS || a.kinds[1] == IR_EDIT_STAGE_ATOMICS);
         staged += a.count > 1 && a.kinds[1] == IR_EDIT_STAGE;
     }
     for (size_t length = 1; length <= 3; length++)

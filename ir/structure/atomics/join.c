@@ -12,14 +12,9 @@
  * threads meet at the end of the first block of code behind the atomic that all of them come to,
  * outside of all loops. With the option 32, lanes of a warp combine by shuffles; with 1,024, warps
  * combine by shared memory as well. Atomics of one kind at one address become one. */
-#include "ir/structure/analyses/affine_internal.h"
-#include "ir/structure/analyses/vary_internal.h"
-#include "ir/structure/structure_internal.h"
-#include "ir/structure/sums_internal.h"
+#include "ir/structure/atomics/atomics_internal.h"
 
-#include <string.h>
-
-enum { MOST_MEETINGS = 8, MOST_THREADS = 1024, DEEPEST = 16 };
+enum { MOST_MEETINGS = 8, DEEPEST = 16 };
 
 /* Atomics that become one. */
 typedef struct meeting {
@@ -34,54 +29,26 @@ typedef struct meeting {
 } meeting;
 
 typedef struct joining {
-    ir_structure *s;
-    ir_flow flow;
-    ir_vary vary;
-    uint32_t threads; /* of a block */
-    bool of_block;    /* all of them combine */
-    uint32_t *joins;  /* by instruction: its meeting, counted from 1; 0: it stays as it is */
+    ir_atomics a;
+    bool of_block;   /* all threads of a block combine */
+    uint32_t *joins; /* by instruction: its meeting, counted from 1; 0: it stays as it is */
     meeting meetings[MOST_MEETINGS];
     uint32_t count;
-    ir_share share;
-    LLVMValueRef thread; /* its number in the block, an i32 */
 } joining;
 
 /* ---- which atomics ----------------------------------------------------------------------------
  */
 
-static ir_sum_kind kind_of(LLVMAtomicRMWBinOp op) {
-    switch (op) {
-    case LLVMAtomicRMWBinOpAdd:
-        return IR_SUM_ADD;
-    case LLVMAtomicRMWBinOpFAdd:
-        return IR_SUM_FADD;
-    case LLVMAtomicRMWBinOpMax:
-        return IR_SUM_SMAX;
-    case LLVMAtomicRMWBinOpMin:
-        return IR_SUM_SMIN;
-    case LLVMAtomicRMWBinOpUMax:
-        return IR_SUM_UMAX;
-    case LLVMAtomicRMWBinOpUMin:
-        return IR_SUM_UMIN;
-    default:
-        return IR_SUM_NONE;
-    }
-}
-
-static bool is_in_loop(const joining *j, uint32_t block) {
-    return ir_loop_of(&j->flow, block) != IR_NONE;
-}
-
 /* Whether a value is the same for all threads of a block in all turns of loops, and can be computed
  * at the kernel's beginning. */
 static bool is_known_early(const joining *j, LLVMValueRef value, unsigned depth) {
-    uint32_t insn = ir_flow_insn(&j->flow, value);
+    uint32_t insn = ir_flow_insn(&j->a.flow, value);
     if (insn == IR_NONE)
         return LLVMIsAArgument(value) || LLVMIsAConstant(value);
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     bool may_fail =
         opcode == LLVMUDiv || opcode == LLVMSDiv || opcode == LLVMURem || opcode == LLVMSRem;
-    if (depth == 0 || j->vary.varies[insn] || ir_deed_of(value) != IR_DEED_PURE ||
+    if (depth == 0 || j->a.vary.varies[insn] || ir_deed_of(value) != IR_DEED_PURE ||
         LLVMIsAPHINode(value) || LLVMIsAAllocaInst(value) || may_fail)
         return false;
     unsigned operands = (unsigned)LLVMGetNumOperands(value);
@@ -96,62 +63,15 @@ static bool is_known_early(const joining *j, LLVMValueRef value, unsigned depth)
 /* Moves a value that is known early, and what it is computed from, to the end of the kernel's first
  * block. */
 static void move_early(const joining *j, LLVMValueRef value) {
-    uint32_t insn = ir_flow_insn(&j->flow, value);
-    LLVMBuilderRef b = j->share.builder;
-    if (insn == IR_NONE || LLVMGetInstructionParent(value) == j->flow.blocks[0])
+    uint32_t insn = ir_flow_insn(&j->a.flow, value);
+    LLVMBuilderRef b = j->a.share.builder;
+    if (insn == IR_NONE || LLVMGetInstructionParent(value) == j->a.flow.blocks[0])
         return;
     for (int k = 0; k < LLVMGetNumOperands(value); k++)
         move_early(j, LLVMGetOperand(value, (unsigned)k));
     LLVMInstructionRemoveFromParent(value);
-    LLVMPositionBuilderBefore(b, ir_flow_last(&j->flow, 0));
+    LLVMPositionBuilderBefore(b, ir_flow_last(&j->a.flow, 0));
     LLVMInsertIntoBuilder(b, value);
-}
-
-/* The first block of code from `block` on that all threads come to, outside of all loops; IR_NONE:
- * the threads end in different places. */
-static uint32_t meets_at(const joining *j, uint32_t block) {
-    while (block != IR_NONE && (j->vary.region_of[block] != IR_NONE || is_in_loop(j, block)))
-        block = ir_flow_joins_at(&j->flow, block);
-    return block;
-}
-
-/* Whether `other`, which may run between an atomic and its meeting, lets the atomic pass. Guessed:
- * no two arguments overlap. */
-static bool lets_pass(const joining *j, LLVMValueRef atomic, LLVMValueRef other) {
-    ir_deed deed = ir_deed_of(other);
-    if (deed == IR_DEED_PURE || deed == IR_DEED_MARKER)
-        return true;
-    bool same_kind = LLVMIsAAtomicRMWInst(other) && !LLVMGetFirstUse(other) &&
-                     LLVMGetAtomicRMWBinOp(other) == LLVMGetAtomicRMWBinOp(atomic);
-    if (deed != IR_DEED_LOAD && deed != IR_DEED_STORE) /* others may wait for what it adds */
-        return same_kind;
-    return ir_affine_apart(j->s->base->module, atomic, other);
-}
-
-/* Whether a fence may run before an atomic, which then tells others that something is written. */
-static bool is_behind_fence(const joining *j, uint32_t atomic) {
-    for (uint32_t i = 0; i < j->flow.insn_count; i++) {
-        LLVMValueRef insn = j->flow.insns[i];
-        const char *name = ir_call_name(insn);
-        bool is_fence = LLVMIsAFenceInst(insn) || strncmp(name, "llvm.nvvm.membar.", 17) == 0 ||
-                        strncmp(name, "llvm.nvvm.fence", 15) == 0;
-        if (is_fence && ir_flow_leads(&j->flow, i, atomic))
-            return true;
-    }
-    return false;
-}
-
-static ev_status check_between(const joining *j, uint32_t atomic, uint32_t at, ev_error *err) {
-    const ir_flow *flow = &j->flow;
-    uint32_t end = flow->first[at + 1] - 1;
-    for (uint32_t i = 0; i < flow->insn_count; i++) {
-        bool between = ir_flow_leads(flow, atomic, i) && (i == end || ir_flow_leads(flow, i, end));
-        if (i != atomic && between && !lets_pass(j, flow->insns[atomic], flow->insns[i]))
-            return ev_fail(err, EV_BAD,
-                           "between an atomic and where the threads meet, the kernel waits, or "
-                           "accesses what the atomic may write");
-    }
-    return EV_OK;
 }
 
 static meeting *meeting_for(joining *j, LLVMValueRef atomic, uint32_t at) {
@@ -166,34 +86,27 @@ static meeting *meeting_for(joining *j, LLVMValueRef atomic, uint32_t at) {
     if (j->count == MOST_MEETINGS)
         return NULL;
     meeting *m = &j->meetings[j->count++];
-    *m = (meeting){.pointer = pointer, .op = op, .kind = kind_of(op), .at = at};
+    *m = (meeting){.pointer = pointer, .op = op, .kind = ir_atomics_kind(atomic), .at = at};
     m->slot = LLVMGetUndef(LLVMTypeOf(LLVMGetOperand(atomic, 1))); /* its type, so far */
     return m;
 }
 
 /* Adds an atomic to a meeting. EV_BAD, with the reason: it has to stay. */
 static ev_status add_atomic(joining *j, uint32_t insn, ev_error *err) {
-    LLVMValueRef atomic = j->flow.insns[insn], pointer = LLVMGetOperand(atomic, 0);
-    if (kind_of(LLVMGetAtomicRMWBinOp(atomic)) == IR_SUM_NONE ||
-        !ir_sum_is_word(LLVMTypeOf(LLVMGetOperand(atomic, 1))) || LLVMGetFirstUse(atomic) ||
-        LLVMGetVolatile(atomic))
-        return ev_fail(err, EV_BAD,
-                       "an atomic is no sum, greatest or least value of 32 bits, or its value is "
-                       "used");
+    LLVMValueRef atomic = j->a.flow.insns[insn], pointer = LLVMGetOperand(atomic, 0);
+    EV_TRY(ir_atomics_check(&j->a, insn, err));
     if (!is_known_early(j, pointer, DEEPEST))
         return ev_fail(err, EV_BAD,
                        "the threads of a block do not all add to one address that is known "
                        "at the beginning");
-    uint32_t at = meets_at(j, j->flow.home[insn]);
+    uint32_t at = ir_atomics_meet_at(&j->a, j->a.flow.home[insn]);
     if (at == IR_NONE)
         return ev_fail(err, EV_BAD, "the threads of a block do not meet behind an atomic");
-    if (is_behind_fence(j, insn))
-        return ev_fail(err, EV_BAD, "a fence before an atomic orders what the thread has written");
-    EV_TRY(check_between(j, insn, at, err));
+    EV_TRY(ir_atomics_check_wait(&j->a, insn, at, err));
     meeting *m = meeting_for(j, atomic, at);
     if (m == NULL)
         return ev_fail(err, EV_BAD, "the kernel has atomics at more than %d places", MOST_MEETINGS);
-    m->always |= ir_dominance_over(&j->flow.over, j->flow.home[insn], at);
+    m->always |= ir_dominance_over(&j->a.flow.over, j->a.flow.home[insn], at);
     j->joins[insn] = (uint32_t)(m - j->meetings) + 1;
     return EV_OK;
 }
@@ -202,38 +115,24 @@ static ev_status add_atomic(joining *j, uint32_t insn, ev_error *err) {
  */
 
 static ev_status check_option(joining *j, const ir_edit *edit, ev_error *err) {
-    const uint32_t *block = j->s->base->block;
-    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-    if (!edit->has_option || (edit->option != IR_WARP && edit->option != MOST_THREADS))
-        return ev_fail(err, EV_BAD, "\"option\" is neither %d nor %d", IR_WARP, MOST_THREADS);
-    j->of_block = edit->option == MOST_THREADS;
-    if (threads == 0 || threads % IR_WARP != 0 || threads > MOST_THREADS)
-        return ev_fail(err, EV_BAD, "a block of %llu threads is not known, or not made of warps",
-                       (unsigned long long)threads);
-    if (j->of_block && threads == IR_WARP)
+    if (!edit->has_option || (edit->option != IR_WARP && edit->option != IR_MOST_THREADS))
+        return ev_fail(err, EV_BAD, "\"option\" is neither %d nor %d", IR_WARP, IR_MOST_THREADS);
+    j->of_block = edit->option == IR_MOST_THREADS;
+    if (j->a.threads % IR_WARP != 0)
+        return ev_fail(err, EV_BAD, "a block of %u threads is not made of warps", j->a.threads);
+    if (j->of_block && j->a.threads == IR_WARP)
         return ev_fail(err, EV_BAD, "a block is one warp");
-    j->threads = (uint32_t)threads;
     if (j->of_block &&
-        ir_shared_bytes(j->s->base->module, NULL) + 4 * IR_WARP * MOST_MEETINGS > IR_MOST_SHARED)
+        ir_shared_bytes(j->a.s->base->module, NULL) + 4 * IR_WARP * MOST_MEETINGS > IR_MOST_SHARED)
         return ev_fail(err, EV_BAD, "the block has no shared memory left");
     return EV_OK;
-}
-
-static ev_status find_vary(joining *j, ev_error *err) {
-    bool *is_seed = EV_NEW_ARRAY(j->s->arena, bool, j->flow.insn_count + 1);
-    j->joins = EV_NEW_ARRAY(j->s->arena, uint32_t, j->flow.insn_count + 1);
-    if (!is_seed || !j->joins)
-        return ev_fail_memory(err, j->flow.insn_count);
-    for (uint32_t i = 0; i < j->flow.insn_count; i++)
-        is_seed[i] = ir_differs_in_block(j->flow.insns[i]);
-    return ir_vary_make(&j->flow, is_seed, true, &j->vary, err);
 }
 
 /* Lists the atomics that can be joined; `err` tells of the first that cannot, if none can. */
 static ev_status find_atomics(joining *j, ev_error *err) {
     ev_error why = {0};
-    for (uint32_t i = 0; i < j->flow.insn_count; i++) {
-        if (!LLVMIsAAtomicRMWInst(j->flow.insns[i]))
+    for (uint32_t i = 0; i < j->a.flow.insn_count; i++) {
+        if (!LLVMIsAAtomicRMWInst(j->a.flow.insns[i]))
             continue;
         ev_error one = {0};
         ev_status status = add_atomic(j, i, &one);
@@ -253,10 +152,10 @@ static ev_status find_atomics(joining *j, ev_error *err) {
 
 /* Writes the slots and the thread's place at the kernel's beginning. */
 static void write_slots(joining *j) {
-    const ir_share *share = &j->share;
+    const ir_share *share = &j->a.share;
     LLVMBuilderRef b = share->builder;
-    LLVMTypeRef flag = LLVMInt32TypeInContext(j->s->base->context);
-    LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(j->flow.blocks[0]));
+    LLVMTypeRef flag = LLVMInt32TypeInContext(j->a.s->base->context);
+    LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(j->a.flow.blocks[0]));
     LLVMSetCurrentDebugLocation2(b, NULL);
     for (uint32_t k = 0; k < j->count; k++) {
         meeting *m = &j->meetings[k];
@@ -266,23 +165,17 @@ static void write_slots(joining *j) {
         m->added = LLVMBuildAlloca(b, flag, "");
         LLVMBuildStore(b, LLVMConstNull(flag), m->added);
     }
-    const uint32_t *block = j->s->base->block;
-    j->thread = ir_structure_read(j->s, b, "tid", 0);
-    for (uint32_t axis = 1, before = block[0]; axis < 3; before *= block[axis++]) {
-        LLVMValueRef at = ir_structure_read(j->s, b, "tid", axis);
-        at = LLVMBuildMul(b, at, ir_share_number(share, before), "");
-        j->thread = LLVMBuildAdd(b, j->thread, at, "");
-    }
+    ir_atomics_number_threads(&j->a);
 }
 
 static void add_to_slot(const joining *j, meeting *m, LLVMValueRef atomic) {
-    LLVMBuilderRef b = j->share.builder;
+    LLVMBuilderRef b = j->a.share.builder;
     LLVMValueRef value = LLVMGetOperand(atomic, 1);
     LLVMPositionBuilderBefore(b, atomic);
     LLVMSetCurrentDebugLocation2(b, NULL);
     LLVMValueRef had = LLVMBuildLoad2(b, LLVMTypeOf(value), m->slot, "");
-    LLVMBuildStore(b, ir_share_combine(&j->share, m->kind, had, value), m->slot);
-    LLVMBuildStore(b, ir_share_number(&j->share, 1), m->added);
+    LLVMBuildStore(b, ir_share_combine(&j->a.share, m->kind, had, value), m->slot);
+    LLVMBuildStore(b, ir_share_number(&j->a.share, 1), m->added);
     LLVMInstructionRemoveFromParent(atomic);
     if (m->last)
         LLVMDeleteInstruction(m->last);
@@ -296,40 +189,40 @@ static void add_to_slot(const joining *j, meeting *m, LLVMValueRef atomic) {
 static LLVMValueRef of_warp(const joining *j, const meeting *m, LLVMValueRef value) {
     const ir_sums sums = {.items = {{.kind = m->kind}}, .count = 1};
     ir_gather all = {.sums = &sums, .value = {value}};
-    ir_share_exchange(&j->share, &all, IR_WARP);
+    ir_share_exchange(&j->a.share, &all, IR_WARP);
     return all.value[0];
 }
 
 static LLVMValueRef is_zero(const joining *j, LLVMValueRef value) {
-    return LLVMBuildICmp(j->share.builder, LLVMIntEQ, value, ir_share_number(&j->share, 0), "");
+    return LLVMBuildICmp(j->a.share.builder, LLVMIntEQ, value, ir_share_number(&j->a.share, 0), "");
 }
 
 /* Whether one of the threads that combine has added something; the threads of a block wait for each
  * other. NULL: always. */
 static LLVMValueRef any_added(const joining *j, const meeting *m) {
-    LLVMBuilderRef b = j->share.builder;
-    LLVMTypeRef flag = LLVMInt32TypeInContext(j->s->base->context);
+    LLVMBuilderRef b = j->a.share.builder;
+    LLVMTypeRef flag = LLVMInt32TypeInContext(j->a.s->base->context);
     LLVMValueRef mine = m->always ? NULL : LLVMBuildLoad2(b, flag, m->added, "");
     if (j->of_block && !mine)
-        ir_share_call(&j->share, "llvm.nvvm.barrier0", NULL, 0);
+        ir_share_call(&j->a.share, "llvm.nvvm.barrier0", NULL, 0);
     if (!mine)
         return NULL;
     if (j->of_block) {
-        LLVMValueRef all = ir_share_call(&j->share, "llvm.nvvm.barrier0.or", &mine, 1);
+        LLVMValueRef all = ir_share_call(&j->a.share, "llvm.nvvm.barrier0.or", &mine, 1);
         return LLVMBuildNot(b, is_zero(j, all), "");
     }
-    LLVMValueRef arguments[] = {j->share.mask, LLVMBuildNot(b, is_zero(j, mine), "")};
-    return ir_share_call(&j->share, "llvm.nvvm.vote.any.sync", arguments, 2);
+    LLVMValueRef arguments[] = {j->a.share.mask, LLVMBuildNot(b, is_zero(j, mine), "")};
+    return ir_share_call(&j->a.share, "llvm.nvvm.vote.any.sync", arguments, 2);
 }
 
 /* Puts what each warp has where the block's first thread finds it. */
 static LLVMValueRef put_of_warps(const joining *j, LLVMValueRef end, LLVMValueRef value,
                                  LLVMValueRef leads) {
-    LLVMBuilderRef b = j->share.builder;
-    LLVMValueRef array = ir_share_new_array(&j->share, LLVMTypeOf(value), j->threads / IR_WARP);
-    LLVMValueRef warp = LLVMBuildUDiv(b, j->thread, ir_share_number(&j->share, IR_WARP), "");
-    LLVMValueRef store = LLVMBuildStore(b, value, ir_share_place(&j->share, array, warp));
-    ir_share_guard_run(&j->share, store, leads, NULL);
+    LLVMBuilderRef b = j->a.share.builder;
+    LLVMValueRef array = ir_share_new_array(&j->a.share, LLVMTypeOf(value), j->a.threads / IR_WARP);
+    LLVMValueRef warp = LLVMBuildUDiv(b, j->a.thread, ir_share_number(&j->a.share, IR_WARP), "");
+    LLVMValueRef store = LLVMBuildStore(b, value, ir_share_place(&j->a.share, array, warp));
+    ir_share_guard_run(&j->a.share, store, leads, NULL);
     LLVMPositionBuilderBefore(b, end);
     return array;
 }
@@ -338,33 +231,33 @@ static LLVMValueRef put_of_warps(const joining *j, LLVMValueRef end, LLVMValueRe
 static LLVMValueRef sum_of_warps(const joining *j, const meeting *m, LLVMValueRef array,
                                  LLVMTypeRef type) {
     LLVMValueRef sum = NULL;
-    for (uint32_t w = 0; w < j->threads / IR_WARP; w++) {
-        LLVMValueRef at = ir_share_place(&j->share, array, ir_share_number(&j->share, w));
-        LLVMValueRef one = LLVMBuildLoad2(j->share.builder, type, at, "");
-        sum = sum ? ir_share_combine(&j->share, m->kind, sum, one) : one;
+    for (uint32_t w = 0; w < j->a.threads / IR_WARP; w++) {
+        LLVMValueRef at = ir_share_place(&j->a.share, array, ir_share_number(&j->a.share, w));
+        LLVMValueRef one = LLVMBuildLoad2(j->a.share.builder, type, at, "");
+        sum = sum ? ir_share_combine(&j->a.share, m->kind, sum, one) : one;
     }
     return sum;
 }
 
 /* Writes the meeting at the end of its block of code, with the atomic that stays. */
 static void meet(const joining *j, meeting *m) {
-    LLVMBuilderRef b = j->share.builder;
-    LLVMValueRef end = ir_flow_last(&j->flow, m->at), array = NULL;
+    LLVMBuilderRef b = j->a.share.builder;
+    LLVMValueRef end = ir_flow_last(&j->a.flow, m->at), array = NULL;
     LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(m->last, 1));
     LLVMPositionBuilderBefore(b, end);
     LLVMSetCurrentDebugLocation2(b, NULL);
     LLVMValueRef value = of_warp(j, m, LLVMBuildLoad2(b, type, m->slot, ""));
-    LLVMValueRef lane = LLVMBuildAnd(b, j->thread, ir_share_number(&j->share, IR_WARP - 1), "");
+    LLVMValueRef lane = LLVMBuildAnd(b, j->a.thread, ir_share_number(&j->a.share, IR_WARP - 1), "");
     LLVMValueRef leads = is_zero(j, lane);
     if (j->of_block) {
         array = put_of_warps(j, end, value, leads);
-        leads = is_zero(j, j->thread);
+        leads = is_zero(j, j->a.thread);
     }
     LLVMValueRef any = any_added(j, m);
     LLVMValueRef condition = any ? LLVMBuildAnd(b, leads, any, "") : leads;
     LLVMInsertIntoBuilder(b, m->last);
     LLVMSetOperand(m->last, 1, value);
-    ir_share_guard_run(&j->share, m->last, condition, NULL);
+    ir_share_guard_run(&j->a.share, m->last, condition, NULL);
     if (!array)
         return;
     LLVMPositionBuilderBefore(b, m->last);
@@ -373,18 +266,18 @@ static void meet(const joining *j, meeting *m) {
 
 static ev_status join(joining *j, const ir_edit *edit, ev_error *err) {
     EV_TRY(check_option(j, edit, err));
-    EV_TRY(ir_flow_make(j->s->function, j->s->arena, &j->flow, err));
-    EV_TRY(find_vary(j, err));
+    j->joins = EV_NEW_ARRAY(j->a.s->arena, uint32_t, j->a.flow.insn_count + 1);
+    if (!j->joins)
+        return ev_fail_memory(err, j->a.flow.insn_count);
     EV_TRY(find_atomics(j, err));
-    j->share.s = j->s;
-    j->share.threads = IR_WARP;
-    j->share.mask = ir_share_number(&j->share, UINT32_MAX);
+    j->a.share.threads = IR_WARP;
+    j->a.share.mask = ir_share_number(&j->a.share, UINT32_MAX);
     for (uint32_t k = 0; k < j->count; k++)
         move_early(j, j->meetings[k].pointer);
     write_slots(j);
-    for (uint32_t i = 0; i < j->flow.insn_count; i++) {
+    for (uint32_t i = 0; i < j->a.flow.insn_count; i++) {
         if (j->joins[i] > 0)
-            add_to_slot(j, &j->meetings[j->joins[i] - 1], j->flow.insns[i]);
+            add_to_slot(j, &j->meetings[j->joins[i] - 1], j->a.flow.insns[i]);
     }
     for (uint32_t k = 0; k < j->count; k++)
         meet(j, &j->meetings[k]);
@@ -392,9 +285,11 @@ static ev_status join(joining *j, const ir_edit *edit, ev_error *err) {
 }
 
 ev_status ir_structure_join_atomics(ir_structure *s, const ir_edit *edit, ev_error *err) {
-    joining j = {.s = s};
-    j.share.builder = LLVMCreateBuilderInContext(s->base->context);
-    ev_status status = join(&j, edit, err);
-    LLVMDisposeBuilder(j.share.builder);
+    joining j = {.count = 0};
+    j.a.share.builder = LLVMCreateBuilderInContext(s->base->context);
+    ev_status status = ir_atomics_open(s, &j.a, err);
+    if (status == EV_OK)
+        status = join(&j, edit, err);
+    LLVMDisposeBuilder(j.a.share.builder);
     return status;
 }

@@ -1,0 +1,112 @@
+/* Wait: which atomics may wait until the threads of a block meet. */
+#include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/atomics/atomics_internal.h"
+
+#include <string.h>
+
+ir_sum_kind ir_atomics_kind(LLVMValueRef atomic) {
+    switch (LLVMGetAtomicRMWBinOp(atomic)) {
+    case LLVMAtomicRMWBinOpAdd:
+        return IR_SUM_ADD;
+    case LLVMAtomicRMWBinOpFAdd:
+        return IR_SUM_FADD;
+    case LLVMAtomicRMWBinOpMax:
+        return IR_SUM_SMAX;
+    case LLVMAtomicRMWBinOpMin:
+        return IR_SUM_SMIN;
+    case LLVMAtomicRMWBinOpUMax:
+        return IR_SUM_UMAX;
+    case LLVMAtomicRMWBinOpUMin:
+        return IR_SUM_UMIN;
+    default:
+        return IR_SUM_NONE;
+    }
+}
+
+static bool is_in_loop(const ir_atomics *a, uint32_t block) {
+    return ir_loop_of(&a->flow, block) != IR_NONE;
+}
+
+uint32_t ir_atomics_meet_at(const ir_atomics *a, uint32_t block) {
+    while (block != IR_NONE && (a->vary.region_of[block] != IR_NONE || is_in_loop(a, block)))
+        block = ir_flow_joins_at(&a->flow, block);
+    return block;
+}
+
+/* Whether `other`, which may run between an atomic and its meeting, lets the atomic pass. */
+static bool lets_pass(const ir_atomics *a, LLVMValueRef atomic, LLVMValueRef other) {
+    ir_deed deed = ir_deed_of(other);
+    if (deed == IR_DEED_PURE || deed == IR_DEED_MARKER)
+        return true;
+    bool same_kind = LLVMIsAAtomicRMWInst(other) && !LLVMGetFirstUse(other) &&
+                     LLVMGetAtomicRMWBinOp(other) == LLVMGetAtomicRMWBinOp(atomic);
+    if (deed != IR_DEED_LOAD && deed != IR_DEED_STORE) /* others may wait for what it adds */
+        return same_kind;
+    return ir_affine_apart(a->s->base->module, atomic, other);
+}
+
+/* Whether a fence may run before an atomic, which then tells others that something is written. */
+static bool is_behind_fence(const ir_atomics *a, uint32_t atomic) {
+    for (uint32_t i = 0; i < a->flow.insn_count; i++) {
+        LLVMValueRef insn = a->flow.insns[i];
+        const char *name = ir_call_name(insn);
+        bool is_fence = LLVMIsAFenceInst(insn) || strncmp(name, "llvm.nvvm.membar.", 17) == 0 ||
+                        strncmp(name, "llvm.nvvm.fence", 15) == 0;
+        if (is_fence && ir_flow_leads(&a->flow, i, atomic))
+            return true;
+    }
+    return false;
+}
+
+ev_status ir_atomics_check(const ir_atomics *a, uint32_t atomic, ev_error *err) {
+    LLVMValueRef insn = a->flow.insns[atomic];
+    if (ir_atomics_kind(insn) == IR_SUM_NONE ||
+        !ir_sum_is_word(LLVMTypeOf(LLVMGetOperand(insn, 1))) || LLVMGetFirstUse(insn) ||
+        LLVMGetVolatile(insn))
+        return ev_fail(err, EV_BAD,
+                       "an atomic is no sum, greatest or least value of 32 bits, or its value is "
+                       "used");
+    if (is_behind_fence(a, atomic))
+        return ev_fail(err, EV_BAD, "a fence before an atomic orders what the thread has written");
+    return EV_OK;
+}
+
+ev_status ir_atomics_check_wait(const ir_atomics *a, uint32_t atomic, uint32_t at, ev_error *err) {
+    const ir_flow *flow = &a->flow;
+    uint32_t end = flow->first[at + 1] - 1;
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        bool between = ir_flow_leads(flow, atomic, i) && (i == end || ir_flow_leads(flow, i, end));
+        if (i != atomic && between && !lets_pass(a, flow->insns[atomic], flow->insns[i]))
+            return ev_fail(err, EV_BAD,
+                           "between an atomic and where the threads meet, the kernel waits, or "
+                           "accesses what the atomic may write");
+    }
+    return EV_OK;
+}
+
+ev_status ir_atomics_open(ir_structure *s, ir_atomics *out, ev_error *err) {
+    const uint32_t *block = s->base->block;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    if (threads == 0 || threads > IR_MOST_THREADS)
+        return ev_fail(err, EV_BAD, "the number of threads of a block is not known");
+    out->s = out->share.s = s;
+    out->threads = (uint32_t)threads;
+    EV_TRY(ir_flow_make(s->function, s->arena, &out->flow, err));
+    bool *is_seed = EV_NEW_ARRAY(s->arena, bool, out->flow.insn_count + 1);
+    if (!is_seed)
+        return ev_fail_memory(err, out->flow.insn_count);
+    for (uint32_t i = 0; i < out->flow.insn_count; i++)
+        is_seed[i] = ir_differs_in_block(out->flow.insns[i]);
+    return ir_vary_make(&out->flow, is_seed, true, &out->vary, err);
+}
+
+void ir_atomics_number_threads(ir_atomics *a) {
+    LLVMBuilderRef b = a->share.builder;
+    const uint32_t *block = a->s->base->block;
+    a->thread = ir_structure_read(a->s, b, "tid", 0);
+    for (uint32_t axis = 1, before = block[0]; axis < 3; before *= block[axis++]) {
+        LLVMValueRef at = ir_structure_read(a->s, b, "tid", axis);
+        at = LLVMBuildMul(b, at, ir_share_number(&a->share, before), "");
+        a->thread = LLVMBuildAdd(b, a->thread, at, "");
+    }
+}
