@@ -334,12 +334,28 @@ static bool is_strong_load(const vm_insn_info *info) {
             strstr(info->name, ".acquire") != NULL);
 }
 
+/* Whether some instruction of the module reads what another one defines. */
+static bool is_read(const vm_module *m, const vm_insn_info *by) {
+    for (uint32_t pc = 0; pc < vm_module_insn_count(m); pc++) {
+        vm_insn_info info;
+        vm_module_info(m, pc, &info);
+        for (unsigned u = 0; u < info.use_count; u++) {
+            for (unsigned d = 0; d < by->def_count; d++) {
+                if (info.uses[u] == by->defs[d])
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool device_code_waits(const vm_module *m, uint32_t first_pc, uint32_t end_pc) {
     for (uint32_t pc = first_pc; pc < end_pc; pc++) {
         vm_insn_info info;
         vm_module_info(m, pc, &info);
         bool is_far = info.space == VM_SPACE_GLOBAL || info.space == VM_SPACE_GENERIC;
-        if (is_far && info.def_count > 0 && (info.is_atomic || is_strong_load(&info)))
+        bool may_learn = info.def_count > 0 && (info.is_atomic || is_strong_load(&info));
+        if (is_far && may_learn && is_read(m, &info))
             return true;
     }
     return false;

@@ -145,9 +145,9 @@ device_resources device_kernel_resources(const device_kernel *kernel);
 /* The kernel's entry, with the layout of the parameter block that the caller packs. */
 const vm_entry *device_kernel_entry(const device_kernel *kernel);
 const vm_module *device_kernel_module(const device_kernel *kernel);
-/* On the VM: whether blocks may learn what other blocks did, by an atomic with a result or by a
- * strong load from global memory. As many blocks of such a kernel as the GPU holds are alive at
- * once, so that they may wait for each other. */
+/* On the VM: whether blocks may learn what other blocks did, by the result of an atomic or of a
+ * strong load from global memory, if an instruction reads that result. As many blocks of such a
+ * kernel as the GPU holds are alive at once, so that they may wait for each other. */
 bool device_kernel_may_wait(const device_kernel *kernel);
 /* The same of the kernel's own code, without the other kernels of its
  * module; on any device. */

@@ -252,10 +252,45 @@ static void test_load(void **state) {
     tear_down(&s);
 }
 
+/* Blocks learn from others by the result of an atomic or of a strong load, if something reads it.
+ */
+static void test_who_may_wait(void **state) {
+    (void)state;
+    static const struct {
+        const char *code;
+        bool may_wait;
+    } rows[] = {{"red.global.add.u32 [%rd1], 1;", false},
+                {"atom.global.add.u32 %r1, [%rd1], 1;", false},
+                {"atom.global.add.u32 %r1, [%rd1], 1;\nst.global.u32 [%rd1+4], %r1;", true},
+                {"atom.shared.add.u32 %r1, [%rd1], 1;\nst.global.u32 [%rd1+4], %r1;", false},
+                {"ld.volatile.global.u32 %r1, [%rd1];", false},
+                {"ld.volatile.global.u32 %r1, [%rd1];\nst.global.u32 [%rd1+4], %r1;", true},
+                {"ld.global.u32 %r1, [%rd1];\nst.global.u32 [%rd1+4], %r1;", false}};
+    device *d = open_ok("vm:h200");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[600];
+        device_kernel *kernel = NULL;
+        (void)snprintf(
+            text, sizeof text,
+            ".version 7.8\n.target sm_70\n.address_size 64\n"
+            ".visible .entry k(.param .u64 x)\n{\n.reg .b32 %%r<8>;\n.reg .b64 %%rd<8>;\n"
+            "ld.param.u64 %%rd1, [x];\n%s\nret;\n}\n",
+            rows[i].code);
+        if (device_load(d, text, strlen(text), NULL, &kernel, &err) != EV_OK)
+            fail_msg("%s: %s", rows[i].code, err.text);
+        if (device_kernel_may_wait(kernel) != rows[i].may_wait)
+            fail_msg("%s", rows[i].code);
+        device_unload(kernel);
+    }
+    device_close(d);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),  cmocka_unit_test(test_ranks),  cmocka_unit_test(test_run),
-        cmocka_unit_test(test_time), cmocka_unit_test(test_limits), cmocka_unit_test(test_load),
+        cmocka_unit_test(test_ids),          cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_run),          cmocka_unit_test(test_time),
+        cmocka_unit_test(test_limits),       cmocka_unit_test(test_load),
+        cmocka_unit_test(test_who_may_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
