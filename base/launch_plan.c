@@ -170,7 +170,7 @@ bool launch_plan_is_plain(const launch_plan *plan) {
 /* The steps made so far. */
 typedef struct step_list {
     launch_step *all;
-    size_t count;
+    size_t count, room;
     uint64_t swapped;
 } step_list;
 
@@ -179,12 +179,26 @@ static ev_status fail_steps(ev_error *err) {
                    LAUNCH_STEPS_MOST);
 }
 
+static ev_status make_room(step_list *list, ev_error *err) {
+    enum { ROOM_FIRST = 4 };
+    if (list->count == LAUNCH_STEPS_MOST)
+        return fail_steps(err);
+    if (list->count < list->room)
+        return EV_OK;
+    size_t room = list->room > 0 ? 2 * list->room : ROOM_FIRST;
+    launch_step *more = realloc(list->all, room * sizeof *more);
+    if (more == NULL)
+        return ev_fail_memory(err, room * sizeof *more);
+    list->all = more;
+    list->room = room;
+    return EV_OK;
+}
+
 /* Adds one turn of a loop's launches, or one launch without a loop. */
 static ev_status add_turn(const launch_loop *loop, size_t first, size_t end, int64_t turn,
                           step_list *list, ev_error *err) {
     for (size_t i = first; i < end; i++) {
-        if (list->count == LAUNCH_STEPS_MOST)
-            return fail_steps(err);
+        EV_TRY(make_room(list, err));
         list->all[list->count++] =
             (launch_step){.launch = i, .loop = loop, .turn = turn, .swapped = list->swapped};
     }
@@ -226,9 +240,7 @@ static ev_status add_steps(const launch_plan *plan, const expr_scope *values, st
 
 ev_status launch_plan_steps(const launch_plan *plan, const expr_scope *values, launch_step **out,
                             size_t *count, ev_error *err) {
-    step_list list = {.all = calloc(LAUNCH_STEPS_MOST, sizeof *list.all)};
-    if (list.all == NULL)
-        return ev_fail_memory(err, LAUNCH_STEPS_MOST * sizeof *list.all);
+    step_list list = {.all = NULL};
     ev_status status = add_steps(plan, values, &list, err);
     if (status != EV_OK) {
         free(list.all);

@@ -6,6 +6,7 @@
 #include "bundle/bundle.h"
 #include "bundle/read.h"
 #include "tests/bundle/sample.h"
+#include "tests/sanitized.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,17 +17,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if !defined(SANITIZED) && !defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 0
-#elif !defined(SANITIZED)
-#define SANITIZED 1
-#endif
 
 #define SLACK ((size_t)6 << 20) /* pages of the process that are not the bundle's */
 

@@ -117,14 +117,7 @@ static void check_task(const char *name) {
 
 static void test_shipped(void **state) {
     (void)state;
-    char **paths = NULL;
-    size_t count = 0;
-    ev_error err = {EV_OK, ""};
-    OK_OR_FAIL(task_list_shipped(&paths, &count, &err));
-    assert_true(count >= 4);
-    for (size_t i = 0; i < count; i++)
-        check_task(paths[i]);
-    task_list_free(paths, count);
+    each_shipped_task(check_task);
 }
 
 static void test_examples(void **state) {

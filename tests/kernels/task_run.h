@@ -5,6 +5,7 @@
 
 #include "fitness/vm/vm.h"
 #include "tests/kernels/task_inputs.h"
+#include "tests/sanitized.h"
 
 #include <inttypes.h>
 
@@ -267,6 +268,19 @@ static inline void task_run_compare(const task_inputs *in, const task_run *a, co
         if (argument->kind == TASK_OUT || argument->kind == TASK_INOUT)
             task_run_compare_output(in, a, b, i, says, room);
     }
+}
+
+/* Visits the shipped tasks by name; with sanitizers each third of them, as the others run the same
+ * code of ours, and a build without sanitizers visits all. */
+static inline void each_shipped_task(void (*visit)(const char *name)) {
+    char **paths = NULL;
+    size_t count = 0;
+    ev_error err = {EV_OK, ""};
+    OK_OR_FAIL(task_list_shipped(&paths, &count, &err));
+    assert_true(count >= 4);
+    for (size_t i = 0; i < count; i += SANITIZED ? 3 : 1)
+        visit(paths[i]);
+    task_list_free(paths, count);
 }
 
 #endif
