@@ -4,6 +4,7 @@
     kernels/document.py EVOKE measure         # models the starts; writes results/kernel-floors.json
     kernels/document.py EVOKE measure-changed # the same for the tasks that changed alone
     kernels/document.py EVOKE tune [KERNEL ...] # tunes the kernels, or all; results/kernel-tuned.json
+    kernels/document.py EVOKE tune-missing    # the same for kernels and devices without a row
     kernels/document.py EVOKE                 # writes docs/kernels.md from the tasks and these files
     kernels/document.py EVOKE --check         # exit code 1 if the page or the floors are out of date
 
@@ -97,7 +98,7 @@ def tuned():
     return json.loads(TUNED.read_text())["rows"] if TUNED.exists() else []
 
 
-def tune(evoke, tasks, kernels):
+def tune(evoke, tasks, kernels, missing):
     """Tunes on each device, and writes the file after each search."""
     if git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!docs"):
         sys.exit("sources have changes that no commit has: no version can be named; commit them first")
@@ -107,6 +108,9 @@ def tune(evoke, tasks, kernels):
     version = git("rev-parse", "--short=8", "HEAD")
     for device in DEVICES:
         for task in [task for task in tasks if not kernels or task["kernel"] in kernels]:
+            if missing and any((row["kernel"], row["device"], row["task_sha256"]) ==
+                               (task["kernel"], device, task["task_sha256"]) for row in tuned()):
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 answer = ask(evoke, "tune", task["kernel"], "--device", device, "--seed", "1",
                              "--evaluations", str(EVALUATIONS), "--records", folder + "/records")
@@ -205,8 +209,8 @@ def main():
     if mode.startswith("measure"):
         measure(evoke, tasks, mode == "measure-changed")
         return 0
-    if mode == "tune":
-        tune(evoke, tasks, sys.argv[3:])
+    if mode in ("tune", "tune-missing"):
+        tune(evoke, tasks, sys.argv[3:], mode == "tune-missing")
         return 0
     figures = {row["kernel"]: row for row in json.loads(FIGURES.read_text())["kernels"]}
     stale = [task["kernel"] for task in tasks
