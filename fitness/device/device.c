@@ -381,22 +381,34 @@ bool device_kernel_waits(const device_kernel *kernel) {
     return waits;
 }
 
+static bool is_far_atomic(const vm_insn_info *info) {
+    return info->is_atomic && (info->space == VM_SPACE_GLOBAL || info->space == VM_SPACE_GENERIC);
+}
+
 static bool adds_real(const vm_insn_info *info) {
-    bool is_far = info->space == VM_SPACE_GLOBAL || info->space == VM_SPACE_GENERIC;
     bool is_real = strstr(info->name, ".f16") != NULL || strstr(info->name, ".bf16") != NULL ||
                    strstr(info->name, ".f32") != NULL || strstr(info->name, ".f64") != NULL;
-    return is_far && info->is_atomic && is_real && strstr(info->name, ".add") != NULL;
+    return is_far_atomic(info) && is_real && strstr(info->name, ".add") != NULL;
+}
+
+/* Whether an instruction that may run in the kernel is of a kind. */
+static bool has_insn(const device_kernel *kernel, bool (*is_of_kind)(const vm_insn_info *)) {
+    const vm_module *m = kernel->module;
+    bool has = false;
+    for (uint32_t pc = 0; pc < vm_module_insn_count(m) && !has; pc++) {
+        vm_insn_info info;
+        vm_module_info(m, pc, &info);
+        has = may_run(kernel, pc) && is_of_kind(&info);
+    }
+    return has;
+}
+
+bool device_kernel_has_atomics(const device_kernel *kernel) {
+    return has_insn(kernel, is_far_atomic);
 }
 
 bool device_kernel_adds_reals(const device_kernel *kernel) {
-    const vm_module *m = kernel->module;
-    bool adds = false;
-    for (uint32_t pc = 0; pc < vm_module_insn_count(m) && !adds; pc++) {
-        vm_insn_info info;
-        vm_module_info(m, pc, &info);
-        adds = may_run(kernel, pc) && adds_real(&info);
-    }
-    return adds;
+    return has_insn(kernel, adds_real);
 }
 
 ev_status device_check(const device *d, const device_kernel *kernel, const device_launch *launch,

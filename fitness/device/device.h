@@ -152,6 +152,8 @@ bool device_kernel_may_wait(const device_kernel *kernel);
 /* The same of the kernel's own code, without the other kernels of its
  * module; on any device. */
 bool device_kernel_waits(const device_kernel *kernel);
+/* Whether the kernel has atomics that go to global memory, as far as its text tells. */
+bool device_kernel_has_atomics(const device_kernel *kernel);
 /* Whether the kernel adds real numbers to global memory by atomics. The order of these additions is
  * not defined, and decides the last bits of the sums. */
 bool device_kernel_adds_reals(const device_kernel *kernel);

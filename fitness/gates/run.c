@@ -568,6 +568,17 @@ static ev_status run_baseline(fitness *f, fit_case *c, const fit_trial *trial, f
     return EV_OK;
 }
 
+/* Whether a sample of blocks may write parts of sums, as of a histogram: the baseline differed from
+ * itself, or all of its few blocks ran and have atomics. */
+static bool may_share_work(const fitness *f, const fit_case *c, const fit_result *r) {
+    if (f->t->oracle_kind != TASK_ORACLE_BASELINE || fit_case_is_full(c) || !r->ran)
+        return false;
+    bool has_atomics = false;
+    for (size_t i = 0; i < f->baseline.plan->launch_count; i++)
+        has_atomics |= device_kernel_has_atomics(device_kernel_of(f->baseline_kernel, i));
+    return !r->ok || (r->run.share >= 1 && has_atomics);
+}
+
 ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *err) {
     assert(f->baseline_kernel != NULL);
     const fit_trial trial = {.who = &f->baseline, .kernel = f->baseline_kernel};
@@ -576,11 +587,10 @@ ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *
         EV_TRY(answer_by_baseline(f, c, &trial, err));
     }
     ev_status status = run_baseline(f, c, &trial, out, err);
-    /* The baseline differs from itself where its sample wrote parts of sums, as of a histogram. */
-    bool is_part = status == EV_OK && out->ran && !out->ok && !fit_case_is_full(c);
-    if (is_part && f->t->oracle_kind == TASK_ORACLE_BASELINE && !c->is_shared_work) {
+    if (status == EV_OK && !c->is_shared_work && may_share_work(f, c, out)) {
         c->is_shared_work = true;
-        status = run_baseline(f, c, &trial, out, err);
+        if (!out->ok)
+            status = run_baseline(f, c, &trial, out, err);
     }
     if (status != EV_OK)
         return ev_wrap(err, status, "task %s, case %s, the baseline", f->t->name, c->at->name);
