@@ -19,7 +19,15 @@
 
 #include <string.h>
 
-enum { DEEPEST = 24, MOST_BOUNDS = 64, FEWEST_BOUNDS = 3 };
+enum { DEEPEST = 24, MOST_BOUNDS = 64, FEWEST_BOUNDS = 3, MOST_PRODUCTS = 8 };
+
+/* A term of a sum with a uniform factor that is no constant, such as an argument. */
+typedef struct product {
+    LLVMValueRef value; /* uniform; NULL: one that has a range, or is 1 */
+    LLVMValueRef by;    /* uniform */
+    int64_t factor;
+    ir_range range; /* of the value that has one, times `factor` */
+} product;
 
 /* A comparison, with the side of the coordinates on the left. */
 typedef struct bound {
@@ -27,6 +35,8 @@ typedef struct bound {
     bool holds; /* the comparison's value in the interior */
     ir_affine sum;
     ir_range span; /* of its ranged terms */
+    product products[MOST_PRODUCTS];
+    uint32_t product_count;
     LLVMValueRef with;
     LLVMIntPredicate inside; /* `sum inside with` in the interior */
     bool is_upper;           /* the greatest sum is the nearest */
@@ -246,6 +256,77 @@ static kinds kinds_of(const peeling *p, const ir_affine *sum, uint32_t place) {
     return k;
 }
 
+/* ---- products ---------------------------------------------------------------------------------
+ */
+
+static bool add_product(bound *b, product term) {
+    if (b->product_count == MOST_PRODUCTS)
+        return false;
+    b->products[b->product_count++] = term;
+    return true;
+}
+
+/* Adds the terms of `part` times a uniform value and a factor. False: one of them is neither
+ * uniform nor ranged. */
+static bool add_products(const peeling *p, const ir_affine *part, LLVMValueRef by, int64_t factor,
+                         uint32_t place, bound *b) {
+    enum { MOST_FACTOR = 1 << 16 };
+    ir_range r = {part->constant, part->constant};
+    bool ok = factor >= -MOST_FACTOR && factor <= MOST_FACTOR && r.least >= INT32_MIN &&
+              r.most <= INT32_MAX;
+    for (uint32_t t = 0; ok && t < part->count; t++) {
+        LLVMValueRef value = part->terms[t].value;
+        int64_t of_term = part->terms[t].factor;
+        ir_range range;
+        ok = of_term >= -MOST_FACTOR && of_term <= MOST_FACTOR;
+        if (ok && is_uniform(p, value, DEEPEST)) {
+            ok = add_product(b, (product){.value = value, .by = by, .factor = factor * of_term});
+            continue;
+        }
+        ok = ok && ir_range_of(&p->ranges, value, place, &range) && range.least >= INT32_MIN &&
+             range.most <= INT32_MAX;
+        r.least += ok ? of_term * (of_term > 0 ? range.least : range.most) : 0;
+        r.most += ok ? of_term * (of_term > 0 ? range.most : range.least) : 0;
+    }
+    ok = ok && r.least >= INT32_MIN && r.most <= INT32_MAX;
+    ir_range scaled = {factor * (factor > 0 ? r.least : r.most),
+                       factor * (factor > 0 ? r.most : r.least)};
+    return ok && add_product(b, (product){.by = by, .range = scaled});
+}
+
+/* Takes products of a uniform value out of a sum of 32 bits: the stride or the dilation of a
+ * convolution, as an argument. False: a term is a product of another kind. */
+static bool take_products(const peeling *p, uint32_t place, bound *b) {
+    for (uint32_t t = b->sum.count; t-- > 0;) {
+        LLVMValueRef value = b->sum.terms[t].value;
+        ir_range any;
+        if (!LLVMIsABinaryOperator(value) || LLVMGetInstructionOpcode(value) != LLVMMul ||
+            is_uniform(p, value, DEEPEST) || ir_range_of(&p->ranges, value, place, &any))
+            continue;
+        if (LLVMGetIntTypeWidth(LLVMTypeOf(value)) <
+            32) /* which wraps at fewer bits than the sum */
+            return false;
+        unsigned side = is_uniform(p, LLVMGetOperand(value, 1), DEEPEST) ? 1 : 0;
+        LLVMValueRef by = LLVMGetOperand(value, side);
+        ir_affine part = ir_affine_of(LLVMGetOperand(value, 1 - side));
+        ir_affine term = {.terms = {b->sum.terms[t]}, .count = 1};
+        if (!is_uniform(p, by, DEEPEST) ||
+            !add_products(p, &part, by, b->sum.terms[t].factor, place, b) ||
+            !ir_affine_add(&b->sum, &term, -1))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a product depends on the block. */
+static bool has_block(const peeling *p, const bound *b) {
+    bool has = false;
+    for (uint32_t i = 0; i < b->product_count; i++)
+        has |= (b->products[i].value && reads_block(p, b->products[i].value)) ||
+               reads_block(p, b->products[i].by);
+    return has;
+}
+
 /* ---- bounds -----------------------------------------------------------------------------------
  */
 
@@ -297,8 +378,11 @@ static bool read_side(const peeling *p, uint32_t insn, unsigned side, bound *out
         return false;
     while (join_pair(&out->sum, width))
         continue;
+    if (width == 32 && !take_products(p, flow->home[insn], out))
+        return false;
     kinds k = kinds_of(p, &out->sum, flow->home[insn]);
-    if (k.other || !k.of_block || !span_of(p, &out->sum, flow->home[insn], &out->span))
+    if (k.other || (!k.of_block && !has_block(p, out)) ||
+        !span_of(p, &out->sum, flow->home[insn], &out->span))
         return false;
     predicate = side == 0 ? predicate : ir_predicate_swapped(predicate);
     out->is_upper = is_upper(out);
@@ -347,6 +431,53 @@ static LLVMValueRef write_base(peeling *p, const bound *b, LLVMTypeRef type) {
     return base;
 }
 
+static LLVMValueRef extreme(LLVMBuilderRef b, LLVMValueRef left, LLVMValueRef right,
+                            LLVMIntPredicate takes) {
+    return LLVMBuildSelect(b, LLVMBuildICmp(b, takes, left, right, ""), left, right, "");
+}
+
+/* Writes the corners of a sum with products, in 64 bits. */
+static void write_corners(peeling *p, const bound *b, LLVMTypeRef wide, LLVMValueRef *least,
+                          LLVMValueRef *most) {
+    LLVMBuilderRef builder = p->version.builder;
+    LLVMValueRef base = write_base(p, b, wide);
+    *least = LLVMBuildAdd(builder, base, number(wide, b->span.least), "");
+    *most = LLVMBuildAdd(builder, base, number(wide, b->span.most), "");
+    for (uint32_t i = 0; i < b->product_count; i++) {
+        const product *term = &b->products[i];
+        LLVMValueRef by = LLVMBuildIntCast2(builder, write_uniform(p, term->by), wide, true, "");
+        LLVMValueRef from = NULL, to = NULL;
+        if (term->value) {
+            from = LLVMBuildIntCast2(builder, write_uniform(p, term->value), wide, true, "");
+            from = LLVMBuildMul(builder, from, number(wide, term->factor), "");
+            from = to = LLVMBuildMul(builder, from, by, "");
+        } else {
+            LLVMValueRef a = LLVMBuildMul(builder, by, number(wide, term->range.least), "");
+            LLVMValueRef c = LLVMBuildMul(builder, by, number(wide, term->range.most), "");
+            from = extreme(builder, a, c, LLVMIntSLT);
+            to = extreme(builder, a, c, LLVMIntSGT);
+        }
+        *least = LLVMBuildAdd(builder, *least, from, "");
+        *most = LLVMBuildAdd(builder, *most, to, "");
+    }
+}
+
+/* Writes whether the whole block is inside a bound with products. Each sum of the kernel is between
+ * the corners modulo 2^32; where both corners have their place in 31 bits and a sign, or in 31 bits
+ * where the comparison knows no signs, the sums do not wrap. */
+static LLVMValueRef write_inside_products(peeling *p, const bound *b) {
+    LLVMBuilderRef builder = p->version.builder;
+    LLVMTypeRef wide = LLVMInt64TypeInContext(p->s->base->context);
+    LLVMValueRef least, most, floor = number(wide, is_signed(b->inside) ? INT32_MIN : 0);
+    write_corners(p, b, wide, &least, &most);
+    LLVMValueRef above = LLVMBuildICmp(builder, LLVMIntSGE, least, floor, "");
+    LLVMValueRef below = LLVMBuildICmp(builder, LLVMIntSLE, most, number(wide, INT32_MAX), "");
+    LLVMValueRef near =
+        LLVMBuildTrunc(builder, b->is_upper ? most : least, LLVMTypeOf(b->with), "");
+    LLVMValueRef inside = LLVMBuildICmp(builder, b->inside, near, write_uniform(p, b->with), "");
+    return LLVMBuildAnd(builder, LLVMBuildAnd(builder, above, below, ""), inside, "");
+}
+
 /* Writes whether the whole block, or the thread, is inside the bound. */
 static LLVMValueRef write_inside(peeling *p, const bound *b) {
     LLVMBuilderRef builder = p->version.builder;
@@ -354,6 +485,8 @@ static LLVMValueRef write_inside(peeling *p, const bound *b) {
         LLVMValueRef is = write_uniform(p, p->version.flow.insns[b->insn]);
         return b->holds ? is : LLVMBuildNot(builder, is, "");
     }
+    if (b->product_count > 0)
+        return write_inside_products(p, b);
     LLVMTypeRef type = LLVMTypeOf(b->with);
     LLVMValueRef base = write_base(p, b, type), with = write_uniform(p, b->with);
     LLVMValueRef least = LLVMBuildAdd(builder, base, number(type, b->span.least), "");

@@ -95,6 +95,15 @@ static bool form_of_shift(LLVMValueRef value, unsigned depth, ir_affine *out) {
            ir_affine_add(out, &part, INT64_C(1) << by);
 }
 
+/* All bits of a value turned round are -1 - value. */
+static bool form_of_complement(LLVMValueRef value, unsigned depth, ir_affine *out) {
+    ir_affine part;
+    int64_t mask = 0;
+    *out = of_constant(-1);
+    return is_small_constant(LLVMGetOperand(value, 1), &mask) && mask == -1 &&
+           form_of(LLVMGetOperand(value, 0), depth, &part) && ir_affine_add(out, &part, -1);
+}
+
 /* Whether a narrow value may be computed in a wider type as well. */
 static bool never_wraps(LLVMValueRef value) {
     if (!LLVMIsAInstruction(value))
@@ -124,6 +133,8 @@ static bool form_of_instruction(LLVMValueRef value, unsigned depth, ir_affine *o
         return form_of_product(value, depth, out);
     case LLVMShl:
         return form_of_shift(value, depth, out);
+    case LLVMXor:
+        return form_of_complement(value, depth, out);
     case LLVMSExt:
         return never_wraps(LLVMGetOperand(value, 0)) &&
                form_of(LLVMGetOperand(value, 0), depth, out);

@@ -160,3 +160,45 @@ extern "C" __global__ void spins(PARAMETERS) {
     }
     y[at] = sum;
 }
+
+/* Taps that are an argument apart; block 32. */
+extern "C" __global__ void dilated(PARAMETERS) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i >= m * n)
+        return;
+    float sum = 0;
+    for (int k = 0; k < 3; k++) {
+        int at = i + (k - 1) * n;
+        if (at >= 0 && at < m * n)
+            sum += x[at] * w[k];
+    }
+    y[i] = sum;
+}
+
+/* A row a thread, with a tap before and one behind its first elements; block 32. */
+extern "C" __global__ void stridden(PARAMETERS) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i >= m)
+        return;
+    float sum = 0;
+    for (int k = 0; k < 4; k++) {
+        int at = i * n + 2 * k - 3;
+        if (at >= 0 && at < m * n)
+            sum += x[at] * w[k];
+    }
+    y[i * n] = sum;
+}
+
+/* From the end to the beginning, by steps that are negative where n is greater than 5; block 32. */
+extern "C" __global__ void backwards(PARAMETERS) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i >= m * n)
+        return;
+    float sum = 0;
+    for (int k = 0; k < 3; k++) {
+        int at = m * n - 1 - i - k * (5 - n);
+        if (at >= 0 && at < m * n)
+            sum += x[at] * w[k];
+    }
+    y[i] = sum;
+}
