@@ -202,3 +202,26 @@ extern "C" __global__ void backwards(PARAMETERS) {
     }
     y[i] = sum;
 }
+
+/* A row a thread, but for rows that their first element sends home; block 32. */
+extern "C" __global__ void home_by_memory(PARAMETERS) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (i >= m || x[i * n] > 5)
+        return;
+    float sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += x[i * n + k] * w[k];
+    y[i * n] = sum;
+}
+
+/* The same by a block's own element, with threads that work together behind; block 32. */
+extern "C" __global__ void home_together(PARAMETERS) {
+    __shared__ float part[32];
+    int i = blockIdx.x * 32 + threadIdx.x;
+    if (x[blockIdx.x] > 5)
+        return;
+    part[threadIdx.x] = i < m * n ? x[i] : 0;
+    __syncthreads();
+    if (i < m * n)
+        y[i] = part[31 - threadIdx.x];
+}

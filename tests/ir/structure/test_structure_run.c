@@ -57,6 +57,8 @@ static const subject subjects[] = {
     {"masked", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"lower", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
     {"window", {"ceil_div(n, 8)", "ceil_div(m, 4)", "1"}, {8, 4, 1}},
+    {"home_by_memory", {"ceil_div(m, 32)", "1", "1"}, {32, 1, 1}},
+    {"home_together", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"dilated", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
     {"stridden", {"ceil_div(m, 32)", "1", "1"}, {32, 1, 1}},
     {"backwards", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},
