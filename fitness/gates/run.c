@@ -571,7 +571,8 @@ static ev_status run_baseline(fitness *f, fit_case *c, const fit_trial *trial, f
 /* Whether a sample of blocks may write parts of sums, as of a histogram: the baseline differed from
  * itself, or all of its few blocks ran and have atomics. */
 static bool may_share_work(const fitness *f, const fit_case *c, const fit_result *r) {
-    if (f->t->oracle_kind != TASK_ORACLE_BASELINE || fit_case_is_full(c) || !r->ran)
+    if (f->t->oracle_kind != TASK_ORACLE_BASELINE || fit_case_is_full(c) || !r->ran ||
+        r->run.grid == FITNESS_GRID_WAITS)
         return false;
     bool has_atomics = false;
     for (size_t i = 0; i < f->baseline.plan->launch_count; i++)

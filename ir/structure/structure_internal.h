@@ -53,8 +53,9 @@ ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err
 /* Rewrites the kernel such that its tests of coordinates at the beginning send home whole blocks
  * only. A thread that would have ended takes over the place 0 in the dimensions that its failed
  * tests depend on, so what it loads is valid, and its effects are skipped. Guessed: if a thread of
- * a block passes a test, then so does the one whose places in these dimensions are 0. EV_BAD: a
- * test reads memory, or the kernel cannot be written anew. */
+ * a block passes a test, then so does the one whose places in these dimensions are 0. Tests from
+ * the first on that reads memory stay as they are, so threads may still end there. EV_BAD: the
+ * kernel cannot be written anew. */
 ev_status ir_predicate(ir_structure *s, ev_error *err) EV_CHECKED;
 
 /* Instructions of a kernel of `insns` after an edit, at most. `in_loop`: those of the loop that the

@@ -34,10 +34,11 @@ ir_sum_kind ir_atomics_kind(LLVMValueRef atomic);
 uint32_t ir_atomics_meet_at(const ir_atomics *a, uint32_t block);
 
 /* EV_BAD, with the reason: the atomic, by its instruction's number, combines in another way, has a
- * use, is volatile, or stands behind a fence. */
+ * use, is volatile, or stands behind a fence, or the kernel may wait for what the atomic writes. */
 ev_status ir_atomics_check(const ir_atomics *a, uint32_t atomic, ev_error *err) EV_CHECKED;
 
-/* EV_BAD, with the reason: the atomic cannot wait until the end of the block `at`. */
+/* EV_BAD, with the reason: the atomic cannot wait until the end of the block `at`, to which all
+ * ways from the atomic lead, or what the atomic writes is accessed later. */
 ev_status ir_atomics_check_wait(const ir_atomics *a, uint32_t atomic, uint32_t at,
                                 ev_error *err) EV_CHECKED;
 

@@ -57,15 +57,34 @@ static ev_status add_atomic(staging *t, uint32_t number, ev_error *err) {
         return ev_fail(err, EV_BAD, "the array has more than %d atomics", MOST_ATOMICS);
     if (t->count > 0 && (type != t->type || kind != t->kind))
         return ev_fail(err, EV_BAD, "the array has atomics of several kinds");
-    uint32_t at = ir_atomics_meet_at(&t->a, t->a.flow.home[number]);
-    if (at == IR_NONE)
-        return ev_fail(err, EV_BAD, "the threads of a block do not meet behind an atomic");
-    bool is_later = t->count == 0 || ir_dominance_over(&t->a.flow.over, t->at, at);
-    t->at = is_later ? at : t->at;
+    if (t->count > 0 && LLVMGetOrdering(atomic) != LLVMGetOrdering(t->atomics[0]))
+        return ev_fail(err, EV_BAD, "the atomics of the array order other accesses differently");
     t->type = type;
     t->kind = kind;
     t->numbers[t->count] = number;
     t->atomics[t->count++] = atomic;
+    return EV_OK;
+}
+
+/* Whether all ways from an atomic to the kernel's end go through a block of code. */
+static bool leads_to(const staging *t, uint32_t block, uint32_t atomic) {
+    uint32_t home = t->a.flow.home[atomic]; /* node b + 1 of the postdominators is block b */
+    return ir_dominance_over(&t->a.flow.under, block + 1, home + 1);
+}
+
+/* Finds the first block of code that all threads come to behind all of the atomics. */
+static ev_status find_meeting(staging *t, ev_error *err) {
+    uint32_t at = t->a.flow.home[t->numbers[0]];
+    for (uint32_t k = 0; at != IR_NONE && k < t->count;) {
+        at = ir_atomics_meet_at(&t->a, at);
+        if (at == IR_NONE || leads_to(t, at, t->numbers[k]))
+            k++;
+        else
+            at = ir_flow_joins_at(&t->a.flow, at);
+    }
+    if (at == IR_NONE)
+        return ev_fail(err, EV_BAD, "the threads of a block do not meet behind the atomics");
+    t->at = at;
     return EV_OK;
 }
 
@@ -77,6 +96,7 @@ static ev_status find_atomics(staging *t, ev_error *err) {
     }
     if (t->count == 0)
         return ev_fail(err, EV_BAD, "no atomic goes to the argument");
+    EV_TRY(find_meeting(t, err));
     for (uint32_t k = 0; k < t->count; k++)
         EV_TRY(ir_atomics_check_wait(&t->a, t->numbers[k], t->at, err));
     return EV_OK;
@@ -190,6 +210,8 @@ static void write_end(const staging *t) {
         ir_share_guard_run(&t->a.share, atomic, condition, NULL);
         LLVMPositionBuilderBefore(b, end);
     }
+    if (!LLVMIsAReturnInst(end)) /* what a thread does next may tell others that all is added */
+        meet(t);
 }
 
 static ev_status stage(staging *t, const ir_edit *edit, ev_error *err) {

@@ -33,16 +33,57 @@ uint32_t ir_atomics_meet_at(const ir_atomics *a, uint32_t block) {
     return block;
 }
 
+/* Whether an access goes to memory of the block or the thread, or to constants: to none that an
+ * argument points to. */
+static bool is_near(const ir_atomics *a, LLVMValueRef access) {
+    enum { CONST_SPACE = 4, LOCAL_SPACE = 5 };
+    LLVMValueRef pointer = ir_pointer_of(access), base = NULL;
+    if (!pointer || LLVMIsACallInst(access)) /* a copy has a second pointer */
+        return false;
+    (void)ir_affine_of_address(a->s->base->module, pointer, &base);
+    if (!base || !LLVMIsAGlobalVariable(base))
+        return base && LLVMIsAAllocaInst(base);
+    unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(base));
+    return space == IR_SHARED_SPACE || space == CONST_SPACE || space == LOCAL_SPACE ||
+           LLVMIsGlobalConstant(base);
+}
+
+static bool is_apart(const ir_atomics *a, LLVMValueRef atomic, LLVMValueRef access) {
+    if (LLVMIsACallInst(access)) /* which may read elsewhere as well */
+        return false;
+    return is_near(a, access) || ir_affine_apart(a->s->base->module, atomic, access);
+}
+
+static bool is_unused_atomic(LLVMValueRef insn) {
+    return LLVMIsAAtomicRMWInst(insn) && !LLVMGetFirstUse(insn) && !LLVMGetVolatile(insn);
+}
+
+static bool is_plain_access(LLVMValueRef insn) {
+    ir_deed deed = ir_deed_of(insn);
+    return deed == IR_DEED_LOAD || deed == IR_DEED_STORE;
+}
+
 /* Whether `other`, which may run between an atomic and its meeting, lets the atomic pass. */
 static bool lets_pass(const ir_atomics *a, LLVMValueRef atomic, LLVMValueRef other) {
     ir_deed deed = ir_deed_of(other);
     if (deed == IR_DEED_PURE || deed == IR_DEED_MARKER)
         return true;
-    bool same_kind = LLVMIsAAtomicRMWInst(other) && !LLVMGetFirstUse(other) &&
-                     LLVMGetAtomicRMWBinOp(other) == LLVMGetAtomicRMWBinOp(atomic);
-    if (deed != IR_DEED_LOAD && deed != IR_DEED_STORE) /* others may wait for what it adds */
-        return same_kind;
-    return ir_affine_apart(a->s->base->module, atomic, other);
+    if (is_unused_atomic(other)) /* sums of one kind may change places */
+        return LLVMGetAtomicRMWBinOp(other) == LLVMGetAtomicRMWBinOp(atomic) ||
+               is_apart(a, atomic, other);
+    /* others may wait for what the atomic adds */
+    return is_plain_access(other) && is_apart(a, atomic, other);
+}
+
+/* Whether a call is said to touch no memory, as assembly that only computes. */
+static bool touches_nothing(LLVMValueRef call) {
+    static const char name[] = "memory";
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
+    LLVMAttributeRef effects = LLVMIsACallInst(call)
+                                   ? LLVMGetCallSiteEnumAttribute(
+                                         call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind)
+                                   : NULL;
+    return effects && LLVMGetEnumAttributeValue(effects) == 0;
 }
 
 /* Whether a fence may run before an atomic, which then tells others that something is written. */
@@ -50,9 +91,23 @@ static bool is_behind_fence(const ir_atomics *a, uint32_t atomic) {
     for (uint32_t i = 0; i < a->flow.insn_count; i++) {
         LLVMValueRef insn = a->flow.insns[i];
         const char *name = ir_call_name(insn);
-        bool is_fence = LLVMIsAFenceInst(insn) || strncmp(name, "llvm.nvvm.membar.", 17) == 0 ||
+        bool may_fence = ir_deed_of(insn) == IR_DEED_UNKNOWN && !touches_nothing(insn);
+        bool is_fence = LLVMIsAFenceInst(insn) || may_fence ||
+                        strncmp(name, "llvm.nvvm.membar.", 17) == 0 ||
                         strncmp(name, "llvm.nvvm.fence", 15) == 0;
         if (is_fence && ir_flow_leads(&a->flow, i, atomic))
+            return true;
+    }
+    return false;
+}
+
+/* Whether an access somewhere in the kernel may wait for what an atomic writes, or takes it: a
+ * volatile or atomic load, an exchange, an atomic whose value is used. */
+static bool is_awaited(const ir_atomics *a, LLVMValueRef atomic) {
+    for (uint32_t i = 0; i < a->flow.insn_count; i++) {
+        LLVMValueRef insn = a->flow.insns[i];
+        if (ir_deed_of(insn) == IR_DEED_COUNTED && !is_unused_atomic(insn) &&
+            !is_apart(a, atomic, insn))
             return true;
     }
     return false;
@@ -68,20 +123,33 @@ ev_status ir_atomics_check(const ir_atomics *a, uint32_t atomic, ev_error *err) 
                        "used");
     if (is_behind_fence(a, atomic))
         return ev_fail(err, EV_BAD, "a fence before an atomic orders what the thread has written");
+    if (is_awaited(a, insn))
+        return ev_fail(err, EV_BAD, "the kernel may wait for what an atomic writes");
     return EV_OK;
 }
 
 ev_status ir_atomics_check_wait(const ir_atomics *a, uint32_t atomic, uint32_t at, ev_error *err) {
     const ir_flow *flow = &a->flow;
+    LLVMValueRef insn = flow->insns[atomic];
     uint32_t end = flow->first[at + 1] - 1;
     for (uint32_t i = 0; i < flow->insn_count; i++) {
-        bool between = ir_flow_leads(flow, atomic, i) && (i == end || ir_flow_leads(flow, i, end));
-        if (i != atomic && between && !lets_pass(a, flow->insns[atomic], flow->insns[i]))
+        bool behind = i != atomic && ir_flow_leads(flow, atomic, i);
+        bool between = behind && (i == end || ir_flow_leads(flow, i, end));
+        bool meets_it = behind && is_plain_access(flow->insns[i]);
+        if ((between && !lets_pass(a, insn, flow->insns[i])) ||
+            (meets_it && !is_apart(a, insn, flow->insns[i])))
             return ev_fail(err, EV_BAD,
-                           "between an atomic and where the threads meet, the kernel waits, or "
-                           "accesses what the atomic may write");
+                           "behind an atomic the kernel accesses what the atomic may write, or "
+                           "waits before the threads meet");
     }
     return EV_OK;
+}
+
+/* Whether a load reads from an argument that the kernel writes: another thread of the block may
+ * have read something else. */
+static bool reads_what_is_written(const ir_flow *flow, LLVMValueRef insn) {
+    LLVMValueRef base = NULL;
+    return LLVMIsALoadInst(insn) && !ir_reads_only(flow, insn, &base) && LLVMIsAArgument(base);
 }
 
 ev_status ir_atomics_open(ir_structure *s, ir_atomics *out, ev_error *err) {
@@ -96,7 +164,8 @@ ev_status ir_atomics_open(ir_structure *s, ir_atomics *out, ev_error *err) {
     if (!is_seed)
         return ev_fail_memory(err, out->flow.insn_count);
     for (uint32_t i = 0; i < out->flow.insn_count; i++)
-        is_seed[i] = ir_differs_in_block(out->flow.insns[i]);
+        is_seed[i] = ir_differs_in_block(out->flow.insns[i]) ||
+                     reads_what_is_written(&out->flow, out->flow.insns[i]);
     return ir_vary_make(&out->flow, is_seed, true, &out->vary, err);
 }
 

@@ -80,6 +80,79 @@ extern "C" __global__ void spread_most(PARAMETERS) {
         atomicMax((int *)y + i % n, (int)x[i] - 3);
 }
 
+/* Atomics under conditions that the threads share: behind one, beside one, and before one. */
+extern "C" __global__ void spread_then(PARAMETERS) {
+    ELEMENT;
+    int v = i < m * n ? (int)x[i] : 0;
+    atomicAdd((int *)y + v % (m * n), 1);
+    if (n == 33)
+        atomicAdd((int *)y + (m * n - 1 - v % (m * n)), 2);
+}
+extern "C" __global__ void spread_beside(PARAMETERS) {
+    ELEMENT;
+    int v = i < m * n ? (int)x[i] : 0;
+    if (n == 33)
+        atomicAdd((int *)y + v % (m * n), 1);
+    else if (n == 8)
+        atomicAdd((int *)y + v % (m * n), 3);
+}
+extern "C" __global__ void spread_before(PARAMETERS) {
+    ELEMENT;
+    int v = i < m * n ? (int)x[i] : 0;
+    if (n == 33)
+        atomicAdd((int *)y + v % (m * n), 1);
+    if (i < m * n)
+        atomicAdd((int *)y + (m * n - 1 - v % (m * n)), 2);
+}
+
+/* What is read between the atomics is the block's own. */
+extern "C" __global__ void spread_shared(PARAMETERS) {
+    __shared__ float part[32];
+    ELEMENT;
+    part[threadIdx.x] = i < m * n ? x[i] : 0;
+    __syncthreads();
+    for (int j = 0; j < n; j++)
+        atomicAdd(y + j, part[(threadIdx.x + j) % 32]);
+}
+
+/* A thread of a later part of the kernel tells others how many blocks are done. */
+extern "C" __global__ void spread_told(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n)
+        atomicAdd((int *)y + i % n, 1);
+    __syncthreads();
+    if (n > 2 && threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd((int *)y + (m * n - 1), 100);
+    }
+}
+
+/* A thread reads its own element later; the blocks do not share any. */
+extern "C" __global__ void spread_reads(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n)
+        atomicAdd((int *)y + i, 1);
+    if (n > 5 && i < m * n)
+        y[i] = (float)((int *)y)[i];
+}
+
+/* A thread waits for what another one of its warp's neighbours adds. */
+extern "C" __global__ void spread_awaits(PARAMETERS) {
+    ELEMENT;
+    if (i < m * n) {
+        float seen = *(volatile float *)(y + i);
+        atomicAdd(y + i, seen > 100 ? 0.0f : 1.0f);
+    }
+}
+
+/* A fence in assembly before the atomic. */
+extern "C" __global__ void spread_fenced(PARAMETERS) {
+    ELEMENT;
+    asm volatile("membar.gl;" ::: "memory");
+    if (i < m * n)
+        atomicAdd(y + i, 1.0f);
+}
+
 /* Atomics of two kinds. */
 extern "C" __global__ void spread_kinds(PARAMETERS) {
     ELEMENT;
