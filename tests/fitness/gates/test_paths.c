@@ -146,6 +146,30 @@ static void test_cheats_in_grids_that_wait_are_seen(void **state) {
     check_files(files, sizeof files / sizeof files[0]);
 }
 
+/* All blocks of the baseline run, so nothing shows that a sample would write a part of the sum. A
+ * right variant with more blocks passes nevertheless. */
+static void test_sums_in_few_blocks_are_compared_whole(void **state) {
+    (void)state;
+    bench b;
+    score s;
+    open_bench(&b, "few");
+    char *ptx = read_ptx("few", "at_once");
+    candidate c = candidate_of(&b, ptx, NULL);
+    launch_rule rule = c.plan->launches[0];
+    rule.grid[0] = "ceil_div(n, 8)";
+    rule.block[0] = "8";
+    launch_plan plan = *c.plan;
+    plan.launches = &rule;
+    c.plan = &plan;
+    c.structure = "a prefix";
+    OK(fitness_score(b.f, &c, &s, &err));
+    if (s.stopped != GATE_NONE)
+        fail_msg("stopped at %s: %s", gate_name(s.stopped), s.reason);
+    check_right(&b, &c);
+    free(ptx);
+    close_bench(&b);
+}
+
 /* A flag's read is no order for plain loads: an acquire fence has to come after it. */
 static void test_dropped_fences_are_seen(void **state) {
     (void)state;
@@ -419,6 +443,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cheats_in_grids_of_idle_blocks_are_seen),
         cmocka_unit_test(test_cheats_in_grids_that_wait_are_seen),
+        cmocka_unit_test(test_sums_in_few_blocks_are_compared_whole),
         cmocka_unit_test(test_dropped_fences_are_seen),
         cmocka_unit_test(test_a_baseline_may_lack_the_acquire_fence),
         cmocka_unit_test(test_a_grid_of_idle_blocks_is_timed_by_its_work),
