@@ -531,12 +531,13 @@ static ev_status check_cost(fitness *f, fit_case *c, const fit_trial *trial, ev_
     double all = (double)run.outcome.counters.thread_instructions / run.share;
     if (all <= BASELINE_ORACLE_MOST)
         return EV_OK;
-    return ev_fail(err, EV_BAD,
-                   "task %s, case %s: the baseline is its own oracle and would have to execute "
-                   "about %.2g thread instructions, more than %.2g, for the answer; make the case's "
-                   "shape smaller, or give the task an oracle in C (a bundle may bring one: "
-                   "--trust-oracle)",
-                   f->t->name, c->at->name, all, BASELINE_ORACLE_MOST);
+    return ev_fail(
+        err, EV_BAD,
+        "task %s, case %s: the baseline is its own oracle and would have to execute "
+        "about %.2g thread instructions, more than %.2g, for the answer; make the case's "
+        "shape smaller, or give the task an oracle in C (a bundle may bring one: "
+        "--trust-oracle)",
+        f->t->name, c->at->name, all, BASELINE_ORACLE_MOST);
 }
 
 static void note_baseline(const fitness *f, fit_case *c, const fit_result *r) {
