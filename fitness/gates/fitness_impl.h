@@ -554,6 +554,8 @@ ev_status fit_try_options(fitness *f, fit_case *c, const fit_trial *trial,
 /* Runs the baseline at a case and notes its figures in c->baseline. EV_BAD: the baseline traps or
  * disagrees with the oracle. */
 ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *err) EV_CHECKED;
+/* Whether one of the baseline's kernels has a property, of its plan's launches. */
+bool fit_baseline_has(const fitness *f, bool (*has)(const device_kernel *));
 ev_status fit_need_baseline(fitness *f, fit_case *c, ev_error *err) EV_CHECKED;
 
 /* ---- coverage (cover.c) ---- */

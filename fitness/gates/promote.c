@@ -47,14 +47,6 @@ static ev_status try_again(fitness *f, task_case_use use, fit_inputs inputs, con
 
 /* ---- other schedules ---- */
 
-static bool baseline_adds_reals(const fitness *f) {
-    for (size_t i = 0; i < f->baseline.plan->launch_count; i++) {
-        if (device_kernel_adds_reals(device_kernel_of(f->baseline_kernel, i)))
-            return true;
-    }
-    return false;
-}
-
 /* The results have the same bits in all orders of blocks and warps, unless the baseline itself adds
  * real numbers by atomics: then each result is to be within the tolerance, as ever. */
 static ev_status compare_schedules(fitness *f, fit_case *c, const fit_trial *trial, score *s,
@@ -69,7 +61,7 @@ static ev_status compare_schedules(fitness *f, fit_case *c, const fit_trial *tri
             fit_stop(s, GATE_PROMOTED, r, "schedule %zu: %s", i, r->reason);
             return EV_OK;
         }
-        if (!ev_sha256_equal(&first, &r->bits) && !baseline_adds_reals(f)) {
+        if (!ev_sha256_equal(&first, &r->bits) && !fit_baseline_has(f, device_kernel_adds_reals)) {
             fit_stop(s, GATE_PROMOTED, r,
                      "case %s: another order of its blocks and warps gives other bits: a race",
                      c->at->name);

@@ -570,16 +570,22 @@ static ev_status run_baseline(fitness *f, fit_case *c, const fit_trial *trial, f
     return EV_OK;
 }
 
+bool fit_baseline_has(const fitness *f, bool (*has)(const device_kernel *)) {
+    for (size_t i = 0; i < f->baseline.plan->launch_count; i++) {
+        if (has(device_kernel_of(f->baseline_kernel, i)))
+            return true;
+    }
+    return false;
+}
+
 /* Whether a sample of blocks may write parts of sums, as of a histogram: the baseline differed from
  * itself, or all of its few blocks ran and have atomics. */
 static bool may_share_work(const fitness *f, const fit_case *c, const fit_result *r) {
     if (f->t->oracle_kind != TASK_ORACLE_BASELINE || fit_case_is_full(c) || !r->ran ||
         r->run.grid == FITNESS_GRID_WAITS)
         return false;
-    bool has_atomics = false;
-    for (size_t i = 0; i < f->baseline.plan->launch_count; i++)
-        has_atomics |= device_kernel_has_atomics(device_kernel_of(f->baseline_kernel, i));
-    return !r->ok || (r->run.share >= 1 && has_atomics);
+    bool all_ran = r->run.share >= 1;
+    return !r->ok || (all_ran && fit_baseline_has(f, device_kernel_has_atomics));
 }
 
 ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *err) {

@@ -265,7 +265,7 @@ static ev_status write_test(coarsening *c, uint32_t t, uint32_t j, LLVMValueRef 
     const ir_test *test = &c->guards.tests[t];
     *stays = ir_jam_expression(&c->jam, test->condition, j);
     if (!*stays)
-        return ev_fail(err, EV_BAD, "a test at the kernel's beginning reads memory");
+        return ev_fail(err, EV_BAD, "a test at the kernel's beginning is too long");
     if (test->leaves_if)
         *stays = LLVMBuildNot(c->builder, *stays, "");
     return EV_OK;

@@ -270,7 +270,10 @@ static bool add_product(bound *b, product term) {
  * uniform nor ranged. */
 static bool add_products(const peeling *p, const ir_affine *part, LLVMValueRef by, int64_t factor,
                          uint32_t place, bound *b) {
-    enum { MOST_FACTOR = 1 << 16 };
+    enum {
+        MOST_FACTOR = 1 << 16,
+        MOST_SCALED = 1 << 27
+    }; /* products of all terms fit in 62 bits */
     ir_range r = {part->constant, part->constant};
     bool ok = factor >= -MOST_FACTOR && factor <= MOST_FACTOR && r.least >= INT32_MIN &&
               r.most <= INT32_MAX;
@@ -291,6 +294,7 @@ static bool add_products(const peeling *p, const ir_affine *part, LLVMValueRef b
     ok = ok && r.least >= INT32_MIN && r.most <= INT32_MAX;
     ir_range scaled = {factor * (factor > 0 ? r.least : r.most),
                        factor * (factor > 0 ? r.most : r.least)};
+    ok = ok && scaled.least >= -MOST_SCALED && scaled.most <= MOST_SCALED;
     return ok && add_product(b, (product){.by = by, .range = scaled});
 }
 
@@ -303,8 +307,7 @@ static bool take_products(const peeling *p, uint32_t place, bound *b) {
         if (!LLVMIsABinaryOperator(value) || LLVMGetInstructionOpcode(value) != LLVMMul ||
             is_uniform(p, value, DEEPEST) || ir_range_of(&p->ranges, value, place, &any))
             continue;
-        if (LLVMGetIntTypeWidth(LLVMTypeOf(value)) <
-            32) /* which wraps at fewer bits than the sum */
+        if (LLVMGetIntTypeWidth(LLVMTypeOf(value)) != 32) /* it wraps elsewhere than the sum */
             return false;
         unsigned side = is_uniform(p, LLVMGetOperand(value, 1), DEEPEST) ? 1 : 0;
         LLVMValueRef by = LLVMGetOperand(value, side);
@@ -463,8 +466,8 @@ static void write_corners(peeling *p, const bound *b, LLVMTypeRef wide, LLVMValu
 }
 
 /* Writes whether the whole block is inside a bound with products. Each sum of the kernel is between
- * the corners modulo 2^32; where both corners have their place in 31 bits and a sign, or in 31 bits
- * where the comparison knows no signs, the sums do not wrap. */
+ * the corners modulo 2^32. The sums do not wrap if the corners are in order and fit in 31 bits and
+ * a sign, or in 31 bits if the comparison knows no signs. */
 static LLVMValueRef write_inside_products(peeling *p, const bound *b) {
     LLVMBuilderRef builder = p->version.builder;
     LLVMTypeRef wide = LLVMInt64TypeInContext(p->s->base->context);
@@ -472,10 +475,12 @@ static LLVMValueRef write_inside_products(peeling *p, const bound *b) {
     write_corners(p, b, wide, &least, &most);
     LLVMValueRef above = LLVMBuildICmp(builder, LLVMIntSGE, least, floor, "");
     LLVMValueRef below = LLVMBuildICmp(builder, LLVMIntSLE, most, number(wide, INT32_MAX), "");
+    LLVMValueRef fits = LLVMBuildAnd(builder, above, below, "");
+    LLVMValueRef ordered = LLVMBuildICmp(builder, LLVMIntSLE, least, most, "");
     LLVMValueRef near =
         LLVMBuildTrunc(builder, b->is_upper ? most : least, LLVMTypeOf(b->with), "");
     LLVMValueRef inside = LLVMBuildICmp(builder, b->inside, near, write_uniform(p, b->with), "");
-    return LLVMBuildAnd(builder, LLVMBuildAnd(builder, above, below, ""), inside, "");
+    return LLVMBuildAnd(builder, LLVMBuildAnd(builder, fits, ordered, ""), inside, "");
 }
 
 /* Writes whether the whole block, or the thread, is inside the bound. */

@@ -82,7 +82,7 @@ static ev_status write_test(predicating *p, uint32_t t, LLVMValueRef *stays, ev_
     const ir_test *test = &p->guards.tests[t];
     *stays = ir_jam_expression(&p->jam, test->condition, 0);
     if (!*stays)
-        return ev_fail(err, EV_BAD, "a test at the kernel's beginning reads memory");
+        return ev_fail(err, EV_BAD, "a test at the kernel's beginning is too long");
     if (test->leaves_if)
         *stays = LLVMBuildNot(p->builder, *stays, "");
     return EV_OK;

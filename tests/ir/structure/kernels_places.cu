@@ -1,5 +1,6 @@
-/* Kernels for edits that give threads other places, and loops another one. kernels.cu includes this
- * file, and has PARAMETERS. */
+/* Kernels for edits that give threads other places and loops another one, for bounds with products,
+ * and kernels whose threads end by what they read. kernels.cu includes this file, and has
+ * PARAMETERS. */
 
 /* No test, on a grid that no argument tells. */
 extern "C" __global__ void unnamed(PARAMETERS) {
