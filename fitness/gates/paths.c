@@ -13,9 +13,11 @@
  * - waits: blocks wait for others, or the work of a block depends on which block comes last. A
  *   sample says nothing, so all blocks run.
  *
- * The pass runs the unmodified start at the candidate's macros, never the candidate, so that all
- * variants of a base are timed on the same blocks, whichever is judged first. Its result is kept by
- * case, start and macros. A candidate whose start is not at hand is its own subject. */
+ * The pass runs the unmodified start at the candidate's macros and structure, never the candidate,
+ * so that all variants of a base are timed on the same blocks, whichever is judged first. Its
+ * result is kept by case, start, macros and structure. Where the start's blocks are alike at a
+ * case, a pass at the first timed case speaks for it. A candidate whose start is not at hand is its
+ * own subject. */
 #include "fitness/gates/fitness_impl.h"
 #include "fitness/gates/sample.h"
 
@@ -497,6 +499,18 @@ static fit_paths *find(const fitness *f, const fit_case *c, const char *key) {
     return NULL;
 }
 
+/* Whether a candidate's grid at a case is known to be even, with blocks that are alike. */
+static ev_status is_alike_at(const fitness *f, const fit_case *c, const candidate *who,
+                             size_t macro_count, bool *alike, ev_error *err) {
+    char *key = key_of(c, who, macro_count, false);
+    if (key == NULL)
+        return ev_fail_memory(err, 0);
+    const fit_paths *p = find(f, c, key);
+    *alike = p != NULL && p->grid == FITNESS_GRID_EVEN && p->is_alike;
+    free(key);
+    return EV_OK;
+}
+
 /* Whether the grid is even at the start's default macros, and its blocks are alike. Such a grid is
  * even at other macros, too, but not with structural edits: some of its blocks may have work for a
  * part of their threads. Only for cases of the search, whose default starts are all known before
@@ -504,14 +518,34 @@ static fit_paths *find(const fitness *f, const fit_case *c, const char *key) {
 static ev_status is_alike_by_default(const fitness *f, const fit_case *c, const candidate *who,
                                      bool *alike, ev_error *err) {
     candidate plain = {.start = who->start};
-    char *key = key_of(c, &plain, 0, false);
-    if (key == NULL)
-        return ev_fail_memory(err, 0);
-    const fit_paths *p = find(f, c, key);
-    *alike =
-        c->at->split == CORPUS_SEARCH && p != NULL && p->grid == FITNESS_GRID_EVEN && p->is_alike;
-    free(key);
-    return EV_OK;
+    *alike = false;
+    return c->at->split == CORPUS_SEARCH ? is_alike_at(f, c, &plain, 0, alike, err) : EV_OK;
+}
+
+/* The task's first timed case of the search, once it has run; NULL: not yet. */
+static const fit_case *first_timed(const fitness *f) {
+    for (size_t i = 0; i < f->t->case_count; i++) {
+        const task_case *at = &f->t->cases[i];
+        if (at->use != TASK_TIME || at->split != CORPUS_SEARCH)
+            continue;
+        for (size_t k = 0; k < f->case_count; k++) {
+            if (f->cases[k]->at == at)
+                return f->cases[k];
+        }
+        return NULL;
+    }
+    return NULL;
+}
+
+/* Whether a skeleton of a start whose blocks are alike at this case has blocks that are alike at
+ * the first timed case, which each candidate runs first: so they are alike here. */
+static ev_status is_alike_at_first(const fitness *f, const fit_case *c, const candidate *who,
+                                   bool *alike, ev_error *err) {
+    const fit_case *first = first_timed(f);
+    *alike = false;
+    if (first == NULL || first == c || c->now.step != NULL)
+        return EV_OK;
+    return is_alike_at(f, first, who, who->macro_count, alike, err);
 }
 
 /* Whether two candidates have one start, the same macros and no structural edits. */
@@ -639,7 +673,11 @@ ev_status fit_paths_get(fitness *f, fit_case *c, const fit_trial *trial,
     EV_TRY(is_alike_by_default(f, c, who, &alike, err));
     if (alike && who->structure == NULL)
         return EV_OK;
-    bool own = source_of(f, who) == BY_ITSELF && !who->is_unmodified;
+    bool own = source_of(f, who) == BY_ITSELF && !who->is_unmodified, known_alike = false;
+    if (alike && !own)
+        EV_TRY(is_alike_at_first(f, c, who, &known_alike, err));
+    if (known_alike)
+        return EV_OK;
     char *key = key_of(c, who, who->macro_count, own);
     if (key == NULL)
         return ev_fail_memory(err, 0);
