@@ -185,6 +185,8 @@ static ev_status dispatch(ir_structure *s, const ir_edit *edit, ev_error *err) {
         return ir_structure_team(s, edit, err);
     case IR_EDIT_UNROLL_TURNS:
         return ir_structure_unroll_turns(s, edit, err);
+    case IR_EDIT_JAM_TURNS:
+        return ir_structure_jam_turns(s, edit, err);
     case IR_EDIT_PIPELINE_LOADS:
         return ir_structure_pipeline(s, edit, err);
     case IR_EDIT_RELABEL_THREADS:
@@ -235,6 +237,7 @@ static uint64_t times_of(const ir_edit *edit) {
     case IR_EDIT_COARSEN:
     case IR_EDIT_COARSEN_THREADS:
     case IR_EDIT_UNROLL_TURNS:
+    case IR_EDIT_JAM_TURNS:
         return edit->option > 1 && edit->option < MOST_INSNS ? (uint64_t)edit->option : 1;
     case IR_EDIT_SPECIALISE:
     case IR_EDIT_PEEL:
@@ -247,7 +250,8 @@ static uint64_t times_of(const ir_edit *edit) {
 }
 
 uint64_t ir_structure_grown(const ir_edit *edit, uint64_t insns, uint64_t in_loop) {
-    bool is_of_loop = edit->kind == IR_EDIT_UNROLL_TURNS && in_loop > 0;
+    bool is_of_turns = edit->kind == IR_EDIT_UNROLL_TURNS || edit->kind == IR_EDIT_JAM_TURNS;
+    bool is_of_loop = is_of_turns && in_loop > 0;
     return is_of_loop ? insns + times_of(edit) * in_loop : insns * times_of(edit);
 }
 

@@ -73,6 +73,8 @@ ev_status ir_structure_team(ir_structure *s, const ir_edit *edit, ev_error *err)
 
 ev_status ir_structure_unroll_turns(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
+ev_status ir_structure_jam_turns(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
+
 ev_status ir_structure_pipeline(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;
 
 ev_status ir_structure_relabel(ir_structure *s, const ir_edit *edit, ev_error *err) EV_CHECKED;

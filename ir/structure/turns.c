@@ -7,53 +7,43 @@
  * Each value is computed as before, in the same order. What the turns load can then be under way
  * together, in early IR already: later edits spread, pipeline and stage both loops. The main loop
  * counts to a bound of its own, which is computed before it, and the rest begins there. */
-#include "ir/structure/structure_internal.h"
+#include "ir/structure/turns_internal.h"
 
 #include <string.h>
 
-enum { MOST_TURNS = 16 };
-
-typedef struct unrolling {
-    ir_structure *s;
-    ir_flow flow;
-    const ir_loop *loop;
-    LLVMBuilderRef builder;
-    uint32_t turns;
-    LLVMBasicBlockRef *blocks; /* by block, the copy that is being written */
-    LLVMValueRef *values;      /* by instruction, its value in that copy */
-    LLVMValueRef full;         /* turns of the main loop times u, in the induction's type */
-    LLVMValueRef bound;        /* where the main loop's induction ends */
-} unrolling;
-
-static LLVMBasicBlockRef block_of(const unrolling *u, uint32_t block) {
+static LLVMBasicBlockRef block_of(const ir_turns *u, uint32_t block) {
     return u->flow.blocks[block];
 }
 
-static bool is_header_phi(const unrolling *u, uint32_t insn) {
-    return u->flow.home[insn] == u->loop->header && LLVMIsAPHINode(u->flow.insns[insn]);
+bool ir_turns_is_phi(const ir_turns *t, uint32_t insn) {
+    return t->flow.home[insn] == t->loop->header && LLVMIsAPHINode(t->flow.insns[insn]);
+}
+
+bool ir_turns_is_test(const ir_turns *t, uint32_t insn) {
+    return t->flow.insns[insn] == ir_flow_last(&t->flow, t->loop->header);
 }
 
 /* ---- what is refused --------------------------------------------------------------------------
  */
 
-static ev_status check_anchor(unrolling *u, const ir_edit *edit, ev_error *err) {
+static ev_status check_anchor(ir_turns *u, const ir_edit *edit, ev_error *err) {
     uint32_t at =
         edit->anchor.kind == IR_ANCHOR_LOOP ? ir_loop_find(&u->flow, edit->anchor.path) : IR_NONE;
     int64_t turns = edit->has_option ? edit->option : 0;
     if (at == IR_NONE)
         return ev_fail(err, EV_BAD, "\"anchor\" is no loop of the kernel, like \"loop 0\"");
-    if (turns < 2 || turns > MOST_TURNS || (turns & (turns - 1)) != 0)
-        return ev_fail(err, EV_BAD, "\"option\" is no power of two from 2 to %d", MOST_TURNS);
+    if (turns < 2 || turns > IR_MOST_TURNS || (turns & (turns - 1)) != 0)
+        return ev_fail(err, EV_BAD, "\"option\" is no power of two from 2 to %d", IR_MOST_TURNS);
     u->loop = &u->flow.loops[at];
     u->turns = (uint32_t)turns;
     return EV_OK;
 }
 
-static ev_status check_loop(const unrolling *u, ev_error *err) {
+static ev_status check_loop(const ir_turns *u, ev_error *err) {
     const ir_loop *loop = u->loop;
     bool counts = loop->induction && !loop->compares_next && loop->step > 0 &&
                   (loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT) &&
-                  loop->exit != IR_NONE && loop->step <= INT32_MAX / MOST_TURNS &&
+                  loop->exit != IR_NONE && loop->step <= INT32_MAX / IR_MOST_TURNS &&
                   LLVMGetNumSuccessors(ir_flow_last(&u->flow, loop->latch)) == 1;
     if (!counts)
         return ev_fail(err, EV_BAD,
@@ -71,13 +61,13 @@ static ev_status check_loop(const unrolling *u, ev_error *err) {
 /* ---- the main loop ----------------------------------------------------------------------------
  */
 
-static LLVMValueRef count_of(const unrolling *u, uint64_t value) {
+static LLVMValueRef count_of(const ir_turns *u, uint64_t value) {
     return LLVMConstInt(LLVMTypeOf(u->loop->induction), value, false);
 }
 
 /* Writes how many turns are full and where they end, before the loop. The distance is taken as
  * a number without sign, so that it cannot wrap. */
-static void write_bound(unrolling *u) {
+static void write_bound(ir_turns *u) {
     const ir_loop *loop = u->loop;
     LLVMBuilderRef b = u->builder;
     LLVMPositionBuilderBefore(b, ir_flow_last(&u->flow, loop->preheader));
@@ -98,23 +88,22 @@ static void write_bound(unrolling *u) {
     u->bound = LLVMBuildAdd(b, loop->start, LLVMBuildMul(b, u->full, step, ""), "");
 }
 
-static LLVMValueRef mapped(const unrolling *u, LLVMValueRef value) {
+static LLVMValueRef mapped(const ir_turns *u, LLVMValueRef value) {
     uint32_t insn = ir_flow_insn(&u->flow, value);
     return insn != IR_NONE && u->values[insn] ? u->values[insn] : value;
 }
 
-/* Gives each block of the loop a copy. */
-static void make_blocks(unrolling *u) {
-    for (uint32_t b = 0; b < u->flow.count; b++) {
-        if (u->loop->holds[b])
-            u->blocks[b] = LLVMInsertBasicBlockInContext(u->s->base->context,
-                                                         block_of(u, u->loop->header), "");
+void ir_turns_make_blocks(ir_turns *t) {
+    for (uint32_t b = 0; b < t->flow.count; b++) {
+        if (t->loop->holds[b])
+            t->blocks[b] = LLVMInsertBasicBlockInContext(t->s->base->context,
+                                                         block_of(t, t->loop->header), "");
     }
 }
 
 /* Clones an instruction at the builder's place; operands still are the loop's own. PHIs are made
  * without what comes in. */
-static void clone(unrolling *u, uint32_t i) {
+static void clone(ir_turns *u, uint32_t i) {
     LLVMValueRef old = u->flow.insns[i], made;
     if (LLVMIsAPHINode(old)) {
         made = LLVMBuildPhi(u->builder, LLVMTypeOf(old), "");
@@ -125,16 +114,15 @@ static void clone(unrolling *u, uint32_t i) {
     u->values[i] = made;
 }
 
-/* Lets a branch of the copy lead to the copy's blocks. */
-static void redirect(const unrolling *u, LLVMValueRef branch, LLVMBasicBlockRef next) {
+void ir_turns_redirect(const ir_turns *t, LLVMValueRef branch, LLVMBasicBlockRef next) {
     for (unsigned k = 0; k < LLVMGetNumSuccessors(branch); k++) {
-        uint32_t to = ir_flow_block(&u->flow, LLVMGetSuccessor(branch, k));
-        LLVMSetSuccessor(branch, k, to == u->loop->header ? next : u->blocks[to]);
+        uint32_t to = ir_flow_block(&t->flow, LLVMGetSuccessor(branch, k));
+        LLVMSetSuccessor(branch, k, to == t->loop->header ? next : t->blocks[to]);
     }
 }
 
 /* Gives a cloned instruction the values of its copy. */
-static void settle(const unrolling *u, uint32_t i, LLVMBasicBlockRef next) {
+static void settle(const ir_turns *u, uint32_t i, LLVMBasicBlockRef next) {
     LLVMValueRef old = u->flow.insns[i], made = u->values[i];
     if (LLVMIsAPHINode(old)) {
         for (unsigned k = 0; k < LLVMCountIncoming(old); k++) {
@@ -151,39 +139,34 @@ static void settle(const unrolling *u, uint32_t i, LLVMBasicBlockRef next) {
             LLVMSetOperand(made, (unsigned)k, mapped(u, operand));
     }
     if (leads)
-        redirect(u, made, next);
+        ir_turns_redirect(u, made, next);
 }
 
 /* Writes one turn, whose header's PHIs have their values already. The header's own branch is
  * left out: `in`, the block behind it, is where the turn goes on. */
-static void write_turn(unrolling *u, LLVMBasicBlockRef next) {
-    uint32_t header = u->loop->header;
+static void write_turn(ir_turns *u, LLVMBasicBlockRef next) {
     for (uint32_t i = 0; i < u->flow.insn_count; i++) {
         uint32_t home = u->flow.home[i];
-        bool is_test = home == header && u->flow.insns[i] == ir_flow_last(&u->flow, header);
-        if (!u->loop->holds[home] || is_header_phi(u, i) || is_test)
+        if (!u->loop->holds[home] || ir_turns_is_phi(u, i) || ir_turns_is_test(u, i))
             continue;
         LLVMPositionBuilderAtEnd(u->builder, u->blocks[home]);
         LLVMSetCurrentDebugLocation2(u->builder, NULL);
         clone(u, i);
     }
     for (uint32_t i = 0; i < u->flow.insn_count; i++) {
-        uint32_t home = u->flow.home[i];
-        bool is_test = home == header && u->flow.insns[i] == ir_flow_last(&u->flow, header);
-        if (u->loop->holds[home] && !is_header_phi(u, i) && !is_test)
+        if (u->loop->holds[u->flow.home[i]] && !ir_turns_is_phi(u, i) && !ir_turns_is_test(u, i))
             settle(u, i, next);
     }
 }
 
-/* The block in the loop that its header's branch leads to. */
-static uint32_t first_in_loop(const unrolling *u) {
-    LLVMValueRef last = ir_flow_last(&u->flow, u->loop->header);
-    uint32_t yes = ir_flow_block(&u->flow, LLVMGetSuccessor(last, 0));
-    return u->loop->holds[yes] ? yes : ir_flow_block(&u->flow, LLVMGetSuccessor(last, 1));
+uint32_t ir_turns_first(const ir_turns *t) {
+    LLVMValueRef last = ir_flow_last(&t->flow, t->loop->header);
+    uint32_t yes = ir_flow_block(&t->flow, LLVMGetSuccessor(last, 0));
+    return t->loop->holds[yes] ? yes : ir_flow_block(&t->flow, LLVMGetSuccessor(last, 1));
 }
 
 /* The turn after a turn: the header's PHIs have what its latch gave them. */
-static void step_phis(unrolling *u, LLVMValueRef *next) {
+static void step_phis(ir_turns *u, LLVMValueRef *next) {
     uint32_t from = u->flow.first[u->loop->header];
     for (uint32_t i = from; LLVMIsAPHINode(u->flow.insns[i]); i++)
         next[i - from] = mapped(u, ir_flow_incoming(&u->flow, u->flow.insns[i], u->loop->latch));
@@ -191,16 +174,42 @@ static void step_phis(unrolling *u, LLVMValueRef *next) {
         u->values[i] = next[i - from];
 }
 
-static ev_status write_main(unrolling *u, LLVMBasicBlockRef top, LLVMBasicBlockRef rest,
-                            ev_error *err) {
+/* The turns one after the other: an ir_turns_writer. */
+static ev_status write_in_order(ir_turns *u, LLVMBasicBlockRef top, LLVMBasicBlockRef *begin,
+                                ev_error *err) {
+    const ir_flow *flow = &u->flow;
+    uint32_t from = flow->first[u->loop->header];
+    uint32_t count = flow->first[u->loop->header + 1] - from;
+    LLVMValueRef *next = EV_NEW_ARRAY(u->s->arena, LLVMValueRef, count);
+    if (!next)
+        return ev_fail_memory(err, count);
+    for (uint32_t turn = 0; turn < u->turns; turn++) {
+        LLVMBasicBlockRef before = turn > 0 ? u->blocks[u->loop->latch] : NULL;
+        if (turn > 0)
+            step_phis(u, next);
+        ir_turns_make_blocks(u);
+        LLVMBasicBlockRef first = u->blocks[u->loop->header];
+        if (before)
+            LLVMSetSuccessor(LLVMGetBasicBlockTerminator(before), 0, first);
+        else
+            *begin = first;
+        write_turn(u, top);
+        LLVMPositionBuilderAtEnd(u->builder, first);
+        LLVMBuildBr(u->builder, u->blocks[ir_turns_first(u)]);
+    }
+    return EV_OK;
+}
+
+static ev_status write_main(ir_turns *u, ir_turns_writer *write, LLVMBasicBlockRef top,
+                            LLVMBasicBlockRef rest, ev_error *err) {
     LLVMBuilderRef b = u->builder;
+    LLVMBasicBlockRef begin = NULL;
     const ir_flow *flow = &u->flow;
     uint32_t from = flow->first[u->loop->header], count = 0;
     for (; LLVMIsAPHINode(flow->insns[from + count]); count++) {
     }
     LLVMValueRef *phis = EV_NEW_ARRAY(u->s->arena, LLVMValueRef, count + 1);
-    LLVMValueRef *next = EV_NEW_ARRAY(u->s->arena, LLVMValueRef, count + 1);
-    if (!phis || !next)
+    if (!phis)
         return ev_fail_memory(err, count);
     LLVMPositionBuilderAtEnd(b, top);
     LLVMSetCurrentDebugLocation2(b, NULL);
@@ -209,25 +218,14 @@ static ev_status write_main(unrolling *u, LLVMBasicBlockRef top, LLVMBasicBlockR
     LLVMValueRef test =
         LLVMBuildICmp(b, u->loop->stays, mapped(u, u->loop->induction), u->bound, "");
     LLVMValueRef branch = LLVMBuildCondBr(b, test, rest, rest);
-    for (uint32_t turn = 0; turn < u->turns; turn++) {
-        LLVMBasicBlockRef before = turn > 0 ? u->blocks[u->loop->latch] : NULL;
-        make_blocks(u);
-        LLVMBasicBlockRef begin = u->blocks[u->loop->header];
-        if (before)
-            LLVMSetSuccessor(LLVMGetBasicBlockTerminator(before), 0, begin);
-        else
-            LLVMSetSuccessor(branch, 0, begin);
-        write_turn(u, top);
-        LLVMPositionBuilderAtEnd(b, begin);
-        LLVMBuildBr(b, u->blocks[first_in_loop(u)]);
-        step_phis(u, next);
-    }
+    EV_TRY(write(u, top, &begin, err));
+    LLVMSetSuccessor(branch, 0, begin);
     for (uint32_t k = 0; k < count; k++) {
-        LLVMValueRef values[] = {
-            ir_flow_incoming(&u->flow, flow->insns[from + k], u->loop->preheader), next[k]};
+        LLVMValueRef phi = flow->insns[from + k];
+        LLVMValueRef values[] = {ir_flow_incoming(flow, phi, u->loop->preheader),
+                                 mapped(u, ir_flow_incoming(flow, phi, u->loop->latch))};
         LLVMBasicBlockRef blocks[] = {block_of(u, u->loop->preheader), u->blocks[u->loop->latch]};
         LLVMAddIncoming(phis[k], values, blocks, 2);
-        next[k] = phis[k];
     }
     for (uint32_t k = 0; k < count; k++)
         u->values[from + k] = phis[k];
@@ -237,9 +235,8 @@ static ev_status write_main(unrolling *u, LLVMBasicBlockRef top, LLVMBasicBlockR
 /* ---- the rest ---------------------------------------------------------------------------------
  */
 
-/* The constant that a PHI counts by; 0: it does not. */
-static int64_t count_step(const unrolling *u, LLVMValueRef phi) {
-    LLVMValueRef next = ir_flow_incoming(&u->flow, phi, u->loop->latch);
+int64_t ir_turns_count_step(const ir_turns *t, LLVMValueRef phi) {
+    LLVMValueRef next = ir_flow_incoming(&t->flow, phi, t->loop->latch);
     if (!LLVMIsAInstruction(next) || LLVMGetInstructionOpcode(next) != LLVMAdd ||
         LLVMGetOperand(next, 0) != phi || !LLVMIsAConstantInt(LLVMGetOperand(next, 1)))
         return 0;
@@ -248,11 +245,11 @@ static int64_t count_step(const unrolling *u, LLVMValueRef phi) {
 
 /* What a PHI of the rest begins with. Counts are computed before the main loop: so neither loop
  * takes a value of the other one but its sums. */
-static LLVMValueRef start_of_rest(const unrolling *u, uint32_t insn) {
+static LLVMValueRef start_of_rest(const ir_turns *u, uint32_t insn) {
     LLVMValueRef phi = u->flow.insns[insn],
                  start = ir_flow_incoming(&u->flow, phi, u->loop->preheader);
     LLVMTypeRef type = LLVMTypeOf(phi);
-    int64_t step = count_step(u, phi);
+    int64_t step = ir_turns_count_step(u, phi);
     if (phi == u->loop->induction)
         return u->bound;
     if (step == 0 || LLVMGetTypeKind(type) != LLVMIntegerTypeKind)
@@ -265,7 +262,7 @@ static LLVMValueRef start_of_rest(const unrolling *u, uint32_t insn) {
 }
 
 /* Makes the PHIs of the loop's header anew: they come from the main loop. */
-static void enter_rest(const unrolling *u, LLVMBasicBlockRef rest) {
+static void enter_rest(const ir_turns *u, LLVMBasicBlockRef rest) {
     for (uint32_t i = u->flow.first[u->loop->header]; LLVMIsAPHINode(u->flow.insns[i]); i++) {
         LLVMValueRef phi = u->flow.insns[i], start = start_of_rest(u, i);
         LLVMPositionBuilderBefore(u->builder, phi);
@@ -282,7 +279,7 @@ static void enter_rest(const unrolling *u, LLVMBasicBlockRef rest) {
 /* ---- the whole --------------------------------------------------------------------------------
  */
 
-static ev_status unroll(unrolling *u, const ir_edit *edit, ev_error *err) {
+static ev_status unroll(ir_turns *u, const ir_edit *edit, ir_turns_writer *write, ev_error *err) {
     LLVMContextRef context = u->s->base->context;
     EV_TRY(ir_flow_make(u->s->function, u->s->arena, &u->flow, err));
     EV_TRY(check_anchor(u, edit, err));
@@ -295,7 +292,7 @@ static ev_status unroll(unrolling *u, const ir_edit *edit, ev_error *err) {
     write_bound(u);
     LLVMBasicBlockRef top = LLVMInsertBasicBlockInContext(context, header, "");
     LLVMBasicBlockRef rest = LLVMInsertBasicBlockInContext(context, header, "");
-    EV_TRY(write_main(u, top, rest, err));
+    EV_TRY(write_main(u, write, top, rest, err));
     LLVMPositionBuilderAtEnd(u->builder, rest);
     LLVMBuildBr(u->builder, header);
     enter_rest(u, rest);
@@ -307,10 +304,19 @@ static ev_status unroll(unrolling *u, const ir_edit *edit, ev_error *err) {
     return EV_OK;
 }
 
-ev_status ir_structure_unroll_turns(ir_structure *s, const ir_edit *edit, ev_error *err) {
-    unrolling u = {.s = s};
+static ev_status write_with(ir_structure *s, const ir_edit *edit, ir_turns_writer *write,
+                            ev_error *err) {
+    ir_turns u = {.s = s};
     u.builder = LLVMCreateBuilderInContext(s->base->context);
-    ev_status status = unroll(&u, edit, err);
+    ev_status status = unroll(&u, edit, write, err);
     LLVMDisposeBuilder(u.builder);
     return status;
+}
+
+ev_status ir_structure_unroll_turns(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    return write_with(s, edit, write_in_order, err);
+}
+
+ev_status ir_structure_jam_turns(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    return write_with(s, edit, ir_turns_write_jammed, err);
 }

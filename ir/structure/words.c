@@ -93,6 +93,12 @@ static void describe_relabel_blocks(const ir_work *work, const ir_edit *edit, ev
     ev_str_printf(out, "runs the blocks in groups of %lld rows", (long long)edit->option);
 }
 
+static void describe_jam_turns(const ir_work *work, const ir_edit *edit, ev_str *out) {
+    (void)work;
+    ev_str_printf(out, "runs %lld turns of loop %s side by side, through the loops inside it",
+                  (long long)edit->option, edit->anchor.path);
+}
+
 static void describe_join_atomics(const ir_work *work, const ir_edit *edit, ev_str *out) {
     (void)work;
     ev_str_printf(out, "combines what the threads of a %s add to one address, and adds once",
@@ -211,6 +217,7 @@ const ir_rule ir_rule_RELABEL_THREADS = {no_sites, no_draw, is_applied, describe
 const ir_rule ir_rule_RELABEL_BLOCKS = {no_sites, no_draw, is_applied, describe_relabel_blocks};
 const ir_rule ir_rule_SPLIT_THREADS = {no_sites, no_draw, is_applied, describe_team};
 const ir_rule ir_rule_UNROLL_TURNS = {no_sites, no_draw, is_applied, describe_turns};
+const ir_rule ir_rule_JAM_TURNS = {no_sites, no_draw, is_applied, describe_jam_turns};
 const ir_rule ir_rule_SPLIT_LANES = {no_sites, no_draw, is_applied, describe_split};
 const ir_rule ir_rule_COARSEN = {no_sites, no_draw, is_applied, describe_coarsen};
 const ir_rule ir_rule_COARSEN_THREADS = {no_sites, no_draw, is_applied, describe_threads};

@@ -780,6 +780,7 @@ extern "C" __global__ void chained(PARAMETERS) {
 #include "kernels_atomics.cu"
 #include "kernels_places.cu"
 #include "kernels_running.cu"
+#include "kernels_turns.cu"
 
 /* A function without effects that reads where it runs. */
 static __device__ __noinline__ __attribute__((const)) int place(int scale) {

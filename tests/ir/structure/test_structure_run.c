@@ -153,6 +153,17 @@ static const subject subjects[] = {
     {"run_own", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"run_within", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"run_once", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nearest", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"filtered", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"rescaled", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"triangle", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"one_sum", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"before_last", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"differences", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"some_stored", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"accumulated", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"waited", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"drained", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
 };
 
 #define COARSEN(anchor, option, form)                                                              \
@@ -174,6 +185,9 @@ static const subject subjects[] = {
 
 #define TURNS(loop, option)                                                                        \
     "{\"kind\":\"unroll-turns\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
+
+#define JAM(loop, option)                                                                          \
+    "{\"kind\":\"jam-turns\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
 
 #define PIPE(loop, option)                                                                         \
     "{\"kind\":\"pipeline-loads\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
