@@ -9,7 +9,10 @@
  * order of the turns, so each value is computed as before. */
 #include "ir/structure/turns_internal.h"
 
+#include "ir/structure/analyses/affine_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
+
+#include <stdlib.h>
 
 /* What an instruction depends on. */
 typedef enum tie {
@@ -86,13 +89,77 @@ static void find_ties(const jamming *j) {
 /* ---- what is refused --------------------------------------------------------------------------
  */
 
+static bool is_store(const jamming *j, uint32_t insn) {
+    return in_loop(j, insn) && LLVMIsAStoreInst(j->t->flow.insns[insn]);
+}
+
+static ir_affine place_of(const jamming *j, uint32_t store, LLVMValueRef *base) {
+    return ir_affine_of_address(LLVMGetGlobalParent(j->t->flow.function),
+                                ir_pointer_of(j->t->flow.insns[store]), base);
+}
+
+static bool is_inside(const jamming *j, uint32_t insn) {
+    uint32_t loop = ir_loop_of(&j->t->flow, j->t->flow.home[insn]);
+    return &j->t->flow.loops[loop] != j->t->loop;
+}
+
+/* By how many bytes a place moves on in each turn; 0: by a number that is not known here, or not
+ * at all. */
+static int64_t stride_of(const jamming *j, const ir_affine *place) {
+    const ir_turns *t = j->t;
+    int64_t stride = 0;
+    for (uint32_t i = t->flow.first[t->loop->header]; LLVMIsAPHINode(t->flow.insns[i]); i++)
+        stride +=
+            ir_affine_factor(place, t->flow.insns[i]) * ir_turns_count_step(t, t->flow.insns[i]);
+    return stride;
+}
+
+/* Whether two stores may go to one place in different turns: they are fewer turns apart than run
+ * side by side, or as many as an argument says. Guessed: other places are apart, as rows are. */
+static bool may_meet(const jamming *j, ir_affine a, const ir_affine *b) {
+    enum { WIDEST = 16 };
+    int64_t stride = stride_of(j, b);
+    bool is_told = false;
+    if (!ir_affine_add(&a, b, -1))
+        return true;
+    for (uint32_t k = 0; k < a.count; k++)
+        is_told |= LLVMIsAArgument(a.terms[k].value) != NULL;
+    if (stride == 0 || a.count > 0)
+        return stride != 0 && is_told;
+    return llabs(a.constant) < llabs(stride) * j->t->turns + WIDEST;
+}
+
+/* The stores of a block keep their order, turn by turn. So those to one argument must stand in one
+ * block or go to other places, and one in a loop inside must go to the same places in each turn:
+ * the last turn's stays. */
+static ev_status check_store(const jamming *j, uint32_t insn, ev_error *err) {
+    const ir_flow *flow = &j->t->flow;
+    LLVMValueRef base = NULL, to = NULL;
+    ir_affine place = place_of(j, insn, &base);
+    uint32_t address = ir_flow_insn(flow, ir_pointer_of(flow->insns[insn]));
+    bool inside = is_inside(j, insn);
+    bool keeps = !inside || !in_loop(j, address) || j->ties[address] == ALIKE;
+    if (!LLVMIsAArgument(base))
+        return ev_fail(err, EV_BAD, "the loop stores elsewhere than to an argument");
+    for (uint32_t i = 0; i < flow->insn_count && keeps; i++) {
+        if (i == insn || !is_store(j, i))
+            continue;
+        ir_affine other = place_of(j, i, &to);
+        bool apart = flow->home[i] == flow->home[insn] || !may_meet(j, place, &other);
+        keeps = to != base || (!inside && apart);
+    }
+    return keeps ? EV_OK
+                 : ev_fail(err, EV_BAD, "the order of the stores to an argument would change");
+}
+
 static ev_status check_deed(const jamming *j, uint32_t insn, bool has_stores, ev_error *err) {
     LLVMValueRef value = j->t->flow.insns[insn], base = NULL;
     ir_deed deed = ir_deed_of(value);
-    if (deed > IR_DEED_STORE && deed != IR_DEED_MARKER)
+    if ((deed > IR_DEED_STORE && deed != IR_DEED_MARKER) ||
+        (deed == IR_DEED_STORE && !is_store(j, insn)))
         return ev_fail(err, EV_BAD,
-                       "the loop has an atomic, a barrier, an exchange within the warp or a call "
-                       "of unknown effect");
+                       "the loop has an atomic, a barrier, an exchange within the warp, a copy or "
+                       "a call of unknown effect");
     if (deed == IR_DEED_LOAD && has_stores && !ir_reads_only(&j->t->flow, value, &base))
         return ev_fail(err, EV_BAD, "the loop stores, and loads what it may have stored");
     return EV_OK;
@@ -102,10 +169,14 @@ static ev_status check_deeds(const jamming *j, ev_error *err) {
     const ir_flow *flow = &j->t->flow;
     bool has_stores = false;
     for (uint32_t i = 0; i < flow->insn_count; i++)
-        has_stores |= in_loop(j, i) && ir_deed_of(flow->insns[i]) == IR_DEED_STORE;
+        has_stores |= is_store(j, i);
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         if (in_loop(j, i))
             EV_TRY(check_deed(j, i, has_stores, err));
+    }
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        if (is_store(j, i))
+            EV_TRY(check_store(j, i, err));
     }
     return EV_OK;
 }
@@ -191,7 +262,12 @@ static bool is_written(const jamming *j, uint32_t insn) {
            ir_deed_of(j->t->flow.insns[insn]) != IR_DEED_MARKER;
 }
 
-/* Side by side, then, turn by turn, what takes from the turn before. */
+/* Whether it is written turn by turn. */
+static bool in_turns(const jamming *j, uint32_t insn) {
+    return j->ties[insn] == CHAINED || is_store(j, insn);
+}
+
+/* Side by side, then, turn by turn, what takes from the turn before, and stores. */
 static void write_block(const jamming *j, uint32_t block) {
     const ir_turns *t = j->t;
     uint32_t from = t->flow.first[block], last = t->flow.first[block + 1] - 1;
@@ -201,13 +277,13 @@ static void write_block(const jamming *j, uint32_t block) {
         write_numbers(j);
     for (uint32_t i = from; i < last; i++) {
         for (uint32_t turn = 0; turn < t->turns && is_written(j, i); turn++) {
-            if (j->ties[i] != CHAINED)
+            if (!in_turns(j, i))
                 clone(j, i, turn);
         }
     }
     for (uint32_t turn = 0; turn < t->turns; turn++) {
         for (uint32_t i = from; i < last; i++) {
-            if (is_written(j, i) && j->ties[i] == CHAINED)
+            if (is_written(j, i) && in_turns(j, i))
                 clone(j, i, turn);
         }
     }

@@ -163,3 +163,82 @@ extern "C" __global__ void drained(PARAMETERS) {
         atomicAdd(&y[i * n + j], sum);
     }
 }
+
+/* Each turn stores twice, and a later turn stores over what an earlier one did. */
+extern "C" __global__ void overlapped(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    for (int j = 1; j < n; j++) {
+        float sum = 0;
+        for (int k = 0; k < n; k++)
+            sum += x[i * n + k] * w[j * n + k];
+        y[i * n + j - 1] = sum;
+        y[i * n + j] = sum + 1;
+    }
+}
+
+/* The same with a loop between the stores. */
+extern "C" __global__ void overlapped_late(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    for (int j = 1; j < n; j++) {
+        float sum = 0;
+        y[i * n + j - 1] = w[j];
+        for (int k = 0; k < n; k++)
+            sum += x[i * n + k] * w[j * n + k];
+        y[i * n + j] = sum;
+    }
+}
+
+/* The loop inside stores, to places that each turn moves on. */
+extern "C" __global__ void moved_on(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    for (int j = 0; j < n; j++)
+        for (int k = 0; k < 2; k++)
+            if (j + k < n)
+                y[i * n + j + k] = x[i * n + j] + (float)k;
+}
+
+/* The loop inside stores to the same places in each turn. */
+extern "C" __global__ void stored_over(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    for (int j = 0; j < n; j++)
+        for (int k = 0; k < n; k++)
+            y[i * n + k] = x[i * n + j] + w[j * n + k];
+}
+
+/* A local array that each turn fills and reads. */
+extern "C" __global__ void local_rows(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    float part[8];
+    for (int j = 0; j < n; j++) {
+        for (int k = 0; k < 8; k++)
+            part[(k * 3 + n) & 7] = w[j + k];
+        float sum = 0;
+        for (int k = 0; k < n; k++)
+            sum += part[k & 7] * x[i * n + k];
+        y[i * n + j] = sum;
+    }
+}
+
+/* The stores are as many turns apart as an argument says. */
+extern "C" __global__ void overlapped_by(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    for (int j = m; j < n; j++) {
+        float sum = 0;
+        y[i * n + j - m] = w[j];
+        for (int k = 0; k < n; k++)
+            sum += x[i * n + k] * w[j * n + k];
+        y[i * n + j] = sum;
+    }
+}

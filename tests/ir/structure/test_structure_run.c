@@ -164,6 +164,12 @@ static const subject subjects[] = {
     {"accumulated", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"waited", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"drained", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"overlapped", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"overlapped_late", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"moved_on", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"stored_over", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"overlapped_by", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"local_rows", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
 };
 
 #define COARSEN(anchor, option, form)                                                              \
