@@ -270,13 +270,25 @@ static void each_source(const all_tasks *all, void (*visit)(const task_start *))
     }
 }
 
+/* Whether a source has parts for some GPUs alone; <evoke_mma.h> has such parts. */
+static bool differs_by_gpu(const char *source) {
+    char *text = NULL;
+    size_t bytes = 0;
+    ev_error err = {EV_OK, ""};
+    if (ev_file_read(source, &text, &bytes, &err) != EV_OK)
+        fail_msg("%s", err.text);
+    bool differs = strstr(text, "__CUDA_ARCH__") || strstr(text, "evoke_mma.h");
+    free(text);
+    return differs;
+}
+
 /* PTX for the oldest GPU, which has the fewest instructions; test_task_starts compiles for sm_90.
  */
 static void compile_for_gpus(const task_start *start) {
     const defines none = {.count = 0};
     compile_clang(start->source, "--cuda-gpu-arch=sm_60", "-S", &none);
-    compile_clang(start->source, "--cuda-gpu-arch=sm_75", "-fsyntax-only", &none);
-    compile_clang(start->source, "--cuda-gpu-arch=sm_90", "-fsyntax-only", &none);
+    if (differs_by_gpu(start->source))
+        compile_clang(start->source, "--cuda-gpu-arch=sm_75", "-fsyntax-only", &none);
 }
 
 /* Values of several macros together, one of each: each value once, not all pairs. */

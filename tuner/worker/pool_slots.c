@@ -44,10 +44,14 @@ ev_status pool_start(pool *p, slot *s, ev_error *err) {
     return EV_OK;
 }
 
-/* The idle cores, for the one worker that promotes while the others wait. Unknown for other
- * machines. */
+/* The least cores that shorten a run of all blocks: each job copies the pages that it writes, which
+ * doubles the work. */
+#define SPREADS_OVER 4
+
+/* The idle cores, for the one worker that promotes while the others wait, if they help. Unknown for
+ * other machines. */
 static unsigned idle_cores(const pool *p) {
-    return p->options.commands ? 1 : p->options.workers;
+    return p->options.commands || p->options.workers < SPREADS_OVER ? 1 : p->options.workers;
 }
 
 void pool_send_open(pool *p, slot *s, unsigned splits) {
