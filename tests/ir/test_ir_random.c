@@ -2,6 +2,7 @@
  */
 #include "base/proc.h"
 #include "ir/ir.h"
+#include "tests/sanitized.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { CHILDREN = 25, GENOMES = 20, MOST_EDITS = 12 };
+enum { CHILDREN = SANITIZED ? 10 : 25, GENOMES = 20, MOST_EDITS = 12 };
 
 typedef struct counts {
     int built, refused, mutations, no_place;
