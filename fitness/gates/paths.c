@@ -54,6 +54,9 @@
 /* A grid whose lengths have a standard deviation below this share of the mean is even at other
  * macros as well. */
 #define EVEN_SPREAD 0.25
+/* Share of the grid that blocks at its ends may have where another case's pass speaks for a case.
+ */
+#define LAST_SHARE 0.25
 /* Lengths of one stratum differ by no more than this factor, or more if there were too many. */
 #define STRATUM_FACTOR 1.2
 #define STRATA_MOST 5
@@ -537,13 +540,23 @@ static const fit_case *first_timed(const fitness *f) {
     return NULL;
 }
 
+/* Whether few blocks are the last ones of a row, a column or a layer, whose work is cut off where a
+ * size is no multiple of what a block does. */
+static bool has_few_last(const uint32_t grid[3]) {
+    double inner = 1;
+    for (int d = 0; d < 3; d++)
+        inner *= grid[d] > 1 ? 1 - 1.0 / grid[d] : 1;
+    return 1 - inner <= LAST_SHARE;
+}
+
 /* Whether a skeleton of a start whose blocks are alike at this case has blocks that are alike at
- * the first timed case, which each candidate runs first: so they are alike here. */
+ * the first timed case, which each candidate runs first: so they are alike here, but for the last
+ * ones. */
 static ev_status is_alike_at_first(const fitness *f, const fit_case *c, const candidate *who,
-                                   bool *alike, ev_error *err) {
+                                   const uint32_t grid[3], bool *alike, ev_error *err) {
     const fit_case *first = first_timed(f);
     *alike = false;
-    if (first == NULL || first == c || c->now.step != NULL)
+    if (first == NULL || first == c || c->now.step != NULL || !has_few_last(grid))
         return EV_OK;
     return is_alike_at(f, first, who, who->macro_count, alike, err);
 }
@@ -675,7 +688,7 @@ ev_status fit_paths_get(fitness *f, fit_case *c, const fit_trial *trial,
         return EV_OK;
     bool own = source_of(f, who) == BY_ITSELF && !who->is_unmodified, known_alike = false;
     if (alike && !own)
-        EV_TRY(is_alike_at_first(f, c, who, &known_alike, err));
+        EV_TRY(is_alike_at_first(f, c, who, launch->grid, &known_alike, err));
     if (known_alike)
         return EV_OK;
     char *key = key_of(c, who, who->macro_count, own);

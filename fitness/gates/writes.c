@@ -135,7 +135,10 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
                        .is_skeleton = true,
                        .structure = unmodified->structure,
                        .macros = unmodified->macros,
-                       .macro_count = unmodified->macro_count};
+                       .macro_count = unmodified->macro_count,
+                       .skeleton = unmodified->skeleton, /* so that it runs its variants' blocks */
+                       .unmodified_context = unmodified->unmodified_context};
+    memcpy(plain.idle_parts, unmodified->idle_parts, sizeof plain.idle_parts);
     fit_writes writes = {.count = 0};
     /* no bar: the other blocks run even if the start is slow */
     const fit_trial trial = {.who = &plain, .writes = &writes};

@@ -114,10 +114,11 @@ static void clone(ir_turns *u, uint32_t i) {
     u->values[i] = made;
 }
 
-void ir_turns_redirect(const ir_turns *t, LLVMValueRef branch, LLVMBasicBlockRef next) {
+/* Lets a branch of the copy lead to the copy's blocks, and to `next` in place of the header. */
+static void redirect(const ir_turns *u, LLVMValueRef branch, LLVMBasicBlockRef next) {
     for (unsigned k = 0; k < LLVMGetNumSuccessors(branch); k++) {
-        uint32_t to = ir_flow_block(&t->flow, LLVMGetSuccessor(branch, k));
-        LLVMSetSuccessor(branch, k, to == t->loop->header ? next : t->blocks[to]);
+        uint32_t to = ir_flow_block(&u->flow, LLVMGetSuccessor(branch, k));
+        LLVMSetSuccessor(branch, k, to == u->loop->header ? next : u->blocks[to]);
     }
 }
 
@@ -139,7 +140,7 @@ static void settle(const ir_turns *u, uint32_t i, LLVMBasicBlockRef next) {
             LLVMSetOperand(made, (unsigned)k, mapped(u, operand));
     }
     if (leads)
-        ir_turns_redirect(u, made, next);
+        redirect(u, made, next);
 }
 
 /* Writes one turn, whose header's PHIs have their values already. The header's own branch is

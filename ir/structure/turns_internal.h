@@ -37,7 +37,5 @@ int64_t ir_turns_count_step(const ir_turns *t, LLVMValueRef phi);
 uint32_t ir_turns_first(const ir_turns *t);
 /* Gives each block of the loop an empty copy. */
 void ir_turns_make_blocks(ir_turns *t);
-/* Lets a branch of the copy lead to the copy's blocks, and to `next` in place of the header. */
-void ir_turns_redirect(const ir_turns *t, LLVMValueRef branch, LLVMBasicBlockRef next);
 
 #endif

@@ -54,10 +54,12 @@ static ev_status build_fast(worker *w, const ir_genome *genome, ev_str *out, ev_
     worker_build b = {0};
     ev_error why = {0};
     double before = w->seconds[PART_BUILD];
+    size_t bold = w->bold;
     ev_status status = worker_build_begin(w, ir_genome_ref(genome), &b, &why);
     if (status == EV_OK)
         status = emit_fast(w, &b, out, &why);
     w->seconds[PART_BUILD] = before; /* the gate that asks counts these seconds */
+    w->bold = bold;                  /* the candidate's */
     worker_build_end(&b);
     return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
 }

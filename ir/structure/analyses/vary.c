@@ -171,7 +171,7 @@ bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
             (deed != IR_DEED_STORE && deed != IR_DEED_COUNTED))
             continue;
         (void)ir_affine_of_address(module, pointer, &to);
-        if (to == *base)
+        if (to == *base || LLVMIsAPHINode(to) || LLVMIsASelectInst(to))
             return false;
     }
     return true;

@@ -71,7 +71,8 @@ bool ir_differs_in_block(LLVMValueRef insn);
 bool ir_is_block_vote(LLVMValueRef insn);
 /* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
 LLVMValueRef ir_pointer_of(LLVMValueRef insn);
-/* Whether a load reads from an argument that no store of the kernel goes to. *base: what it reads
+/* Whether a load reads from an argument that no store of the kernel goes to, for all that is known:
+ * a store at an address that was chosen among several may go to each. *base: what it reads
  * from, an argument or not. */
 bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base);
 /* Whether it is a call that reads the special register, such as "ctaid.x". */

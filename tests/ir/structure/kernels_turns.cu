@@ -229,16 +229,52 @@ extern "C" __global__ void local_rows(PARAMETERS) {
     }
 }
 
-/* The stores are as many turns apart as an argument says. */
+/* The stores of a turn are as many elements apart as an argument says, and under a test of what
+ * the turns hand on. */
 extern "C" __global__ void overlapped_by(PARAMETERS) {
     int i = blockIdx.x * 4 + threadIdx.x;
     if (i >= m)
         return;
+    float most = 0;
     for (int j = m; j < n; j++) {
         float sum = 0;
-        y[i * n + j - m] = w[j];
         for (int k = 0; k < n; k++)
             sum += x[i * n + k] * w[j * n + k];
-        y[i * n + j] = sum;
+        y[i * n + j - m] = w[j];
+        if (sum > most) {
+            y[i * n + j] = sum;
+            most = sum - 1;
+        } else {
+            y[i * n + j] = most;
+        }
+    }
+}
+
+/* A ring: the last element comes first again. */
+extern "C" __global__ void turned_rows(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    for (int j = 0; j < n; j++) {
+        float sum = 0;
+        for (int k = 0; k < n; k++)
+            sum += x[i * n + k] * w[j * n + k];
+        y[i * n + j] = w[j];
+        y[i * n + (j + 1) % n] = sum;
+    }
+}
+
+/* The store goes to one of two arguments, of which one is loaded from. */
+extern "C" __global__ void chosen_store(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    float none[2];
+    float *to = n > 0 ? y + i * n : none;
+    for (int j = 0; j < n; j++) {
+        float sum = 0;
+        for (int k = 0; k < n; k++)
+            sum += y[i * n + k] * w[j * n + k];
+        to[j] = sum * 0.125f + 1;
     }
 }
