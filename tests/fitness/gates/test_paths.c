@@ -439,6 +439,46 @@ static void test_structure_may_make_blocks_unlike(void **state) {
     close_bench(&b);
 }
 
+/* A second timed case of the search has no pass of its own where blocks are alike at the first, and
+ * one where they are not. */
+static void test_the_first_timed_case_speaks_for_others(void **state) {
+    (void)state;
+    static const struct {
+        unsigned even, odd;
+        fitness_grid grid;
+        int calls;
+    } forms[] = {{1500, 1500, FITNESS_GRID_EVEN, 1}, {3000, 100, FITNESS_GRID_UNEVEN, 2}};
+    bench b = {.baseline = NULL};
+    score s;
+    size_t bytes = 0;
+    OK(task_load(FOLDER "task.json", &b.t, &err));
+    ((task_case *)task_find_case(b.t, "held-large"))->split = CORPUS_SEARCH;
+    OK(device_open("vm:h200", &b.d, &err));
+    OK(fitness_open(b.t, b.d, NULL, &b.f, &err));
+    OK(ev_file_read(FOLDER "baseline.ptx", &b.baseline, &bytes, &err));
+    candidate c = candidate_of(&b, b.baseline, NULL);
+    OK(fitness_set_baseline(b.f, &c, 1u << CORPUS_SEARCH, &s, &err));
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        char *ptx = with_turns(b.baseline, forms[i].even, forms[i].odd);
+        start_build from = {.ptx = ptx};
+        c = candidate_of(&b, ptx, NULL);
+        c.structure = i == 0 ? "alike" : "unlike";
+        c.skeleton = give_start;
+        c.unmodified_context = &from;
+        for (int turn = 0; turn < 2; turn++) {
+            fitness_profile_data p;
+            const char *at = turn == 0 ? "large" : "held-large";
+            OK(fitness_profile(b.f, &c, task_find_case(b.t, at), &p, &err));
+            assert_true(p.outcome.ok);
+            assert_int_equal(p.grid, forms[i].grid);
+            fitness_profile_free(&p);
+        }
+        assert_int_equal(from.calls, forms[i].calls);
+        free(ptx);
+    }
+    close_bench(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cheats_in_grids_of_idle_blocks_are_seen),
@@ -452,6 +492,7 @@ int main(void) {
         cmocka_unit_test(test_a_grid_that_waits_runs_whole),
         cmocka_unit_test(test_the_start_says_which_blocks),
         cmocka_unit_test(test_structure_may_make_blocks_unlike),
+        cmocka_unit_test(test_the_first_timed_case_speaks_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
