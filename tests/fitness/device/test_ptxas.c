@@ -5,10 +5,10 @@
  * emitter's sketch, for sm_75, 80, 89, 90, 100 and 120, as far as this assembler has them. None of
  * the tasks' own texts meets a known fault of ptxas.
  *
- * Without an argument each start is built for each target, a group of ten candidates of each task
- * for one, and each value of a macro and half of the pairs of values for one; of a group so much
- * text is assembled as one long candidate has, or many short ones, and all for one target by turns;
- * and a matrix kernel and a file of goldens for sm_90 and one other. `test_ptxas full` (or
+ * Without an argument each start is built for each target, a group of ten candidates of each third
+ * task for one, and each value of a macro and half of the pairs of values for one; of a group so
+ * much text is assembled as one long candidate has, or many short ones, and all for one target by
+ * turns; and a matrix kernel and a file of goldens for sm_90 and one other. `test_ptxas full` (or
  * EVOKE_PTXAS_FULL=1) does all for all. EVOKE_PTXAS_KEEP names a folder for texts that are refused.
  * Work is shared by as many processes as there are processors. Texts with one head are assembled
  * together; where the assembler refuses some of them, each is named. */
@@ -36,7 +36,7 @@
 #define SEED 20
 #define CANDIDATES 200 /* a task */
 #define GROUPS (CANDIDATES / SAMPLED_GROUP)
-#define SHARE 5            /* one group of so many, unless in full, */
+#define SHARE 15           /* one group of so many, unless in full, */
 #define GROUP_BYTES 200000 /* of which so much text is assembled */
 #define BATCH 64           /* texts in one module at most, */
 #define BATCH_BYTES 400000 /* with so many bytes before the last one */
