@@ -18,6 +18,7 @@ set(EVOKE_LAYERS
   "ir/structure/passes:       base ir ir/structure/analyses"
   "ir/structure:              base ir ir/structure/analyses ir/structure/passes"
   "ir/structure/atomics:      base ir ir/structure/analyses ir/structure"
+  "ir/structure/turns:        base ir ir/structure/analyses ir/structure"
   "fitness/ptx:               base"
   "fitness/vm:                base fitness/ptx"
   "fitness/vm/exec:           base fitness/ptx fitness/vm"

@@ -16,8 +16,8 @@
  * The pass runs the unmodified start at the candidate's macros and structure, never the candidate,
  * so that all variants of a base are timed on the same blocks, whichever is judged first. Its
  * result is kept by case, start, macros and structure. Where the start's blocks are alike at a
- * case, a pass at the first timed case speaks for it. A candidate whose start is not at hand is its
- * own subject. */
+ * case, the pass at the first timed case decides for that case, too. A candidate whose start is not
+ * at hand is its own subject. */
 #include "fitness/gates/fitness_impl.h"
 #include "fitness/gates/sample.h"
 
@@ -54,8 +54,8 @@
 /* A grid whose lengths have a standard deviation below this share of the mean is even at other
  * macros as well. */
 #define EVEN_SPREAD 0.25
-/* Share of the grid that blocks at its ends may have where another case's pass speaks for a case.
- */
+/* The largest share of the last blocks of rows, columns and layers in a grid for which the pass of
+ * the first timed case decides. */
 #define LAST_SHARE 0.25
 /* Lengths of one stratum differ by no more than this factor, or more if there were too many. */
 #define STRATUM_FACTOR 1.2

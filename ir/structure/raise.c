@@ -42,8 +42,7 @@ static bool divides_by_unknown(LLVMValueRef insn) {
 static ev_status check_block(const raising *r, uint32_t block, ev_error *err) {
     for (uint32_t i = r->flow.first[block]; i < r->flow.first[block + 1]; i++) {
         LLVMValueRef insn = r->flow.insns[i];
-        ir_deed deed = ir_deed_of(insn);
-        if (deed != IR_DEED_PURE && deed != IR_DEED_LOAD && deed != IR_DEED_MARKER)
+        if (ir_has_effect(insn))
             return ev_fail(err, EV_BAD, "what runs under the condition stores or waits");
         if (divides_by_unknown(insn))
             return ev_fail(err, EV_BAD,

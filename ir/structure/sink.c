@@ -166,9 +166,7 @@ static ev_status check_loop(sinking *p, const ir_edit *edit, ev_error *err) {
         p->flow.back.first[exit + 1] - p->flow.back.first[exit] != 1)
         return ev_fail(err, EV_BAD, "the loop is left in more than one place");
     for (uint32_t i = 0; i < p->flow.insn_count; i++) {
-        ir_deed deed = ir_deed_of(p->flow.insns[i]);
-        if (p->loop->holds[p->flow.home[i]] && deed != IR_DEED_PURE && deed != IR_DEED_LOAD &&
-            deed != IR_DEED_MARKER)
+        if (p->loop->holds[p->flow.home[i]] && ir_has_effect(p->flow.insns[i]))
             return ev_fail(err, EV_BAD, "the loop does more than to compute: it stores or waits");
     }
     return EV_OK;

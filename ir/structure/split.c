@@ -33,7 +33,7 @@ static ev_status check_deeds(const splitting *p, ev_error *err) {
             return ev_fail(err, EV_BAD, "the kernel calls %s", ir_call_name(insn));
         if (ir_is_block_vote(insn))
             return ev_fail(err, EV_BAD, "the threads of a block vote");
-        if (inside && deed != IR_DEED_PURE && deed != IR_DEED_LOAD && deed != IR_DEED_MARKER)
+        if (inside && ir_has_effect(insn))
             return ev_fail(err, EV_BAD, "the loop does more than to sum: it stores or waits");
         if (deed == IR_DEED_COUNTED && LLVMGetFirstUse(insn))
             return ev_fail(err, EV_BAD, "the value of an atomic is used");

@@ -44,8 +44,8 @@ ev_status pool_start(pool *p, slot *s, ev_error *err) {
     return EV_OK;
 }
 
-/* The least cores that shorten a run of all blocks: each job copies the pages that it writes, which
- * doubles the work. */
+/* The number of cores from which on a run of all blocks is shared. Each job copies the pages that
+ * it writes, and so doubles the work. */
 #define SPREADS_OVER 4
 
 /* The idle cores, for the one worker that promotes while the others wait, if they help. Unknown for

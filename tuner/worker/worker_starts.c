@@ -1,6 +1,7 @@
 /* Worker, starts: builds the unmodified starts. Fitness draws further check cases from them, and
  * compares variants with them. Each start is built in a process of its own, so that an abort in
- * LLVM loses only that start; but skeletons are fast code, which the worker itself makes. */
+ * LLVM loses only that start. Skeletons with structural edits are fast code, and the worker itself
+ * makes them. */
 #include "tuner/worker/guard.h"
 #include "tuner/worker/isolate.h"
 #include "tuner/worker/worker.h"

@@ -9,8 +9,7 @@ static bool ends_at_once(LLVMBasicBlockRef block) {
 
 static bool has_effects(LLVMBasicBlockRef block) {
     for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
-        ir_deed deed = ir_deed_of(i);
-        if (deed != IR_DEED_PURE && deed != IR_DEED_LOAD && deed != IR_DEED_MARKER)
+        if (ir_has_effect(i))
             return true;
     }
     return false;

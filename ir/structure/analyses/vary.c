@@ -143,6 +143,11 @@ bool ir_is_block_vote(LLVMValueRef insn) {
            LLVMGetTypeKind(LLVMTypeOf(insn)) != LLVMVoidTypeKind;
 }
 
+bool ir_has_effect(LLVMValueRef insn) {
+    ir_deed deed = ir_deed_of(insn);
+    return deed != IR_DEED_PURE && deed != IR_DEED_LOAD && deed != IR_DEED_MARKER;
+}
+
 LLVMValueRef ir_pointer_of(LLVMValueRef insn) {
     switch (LLVMGetInstructionOpcode(insn)) {
     case LLVMLoad:

@@ -63,6 +63,9 @@ typedef enum ir_deed {
 } ir_deed;
 
 ir_deed ir_deed_of(LLVMValueRef insn);
+/* Whether it does more than to compute and to read: it stores, waits or exchanges values, or is not
+ * known. */
+bool ir_has_effect(LLVMValueRef insn);
 /* Whether an instruction's value may differ among the threads of a block by itself: it reads a
  * special register that is not the block's, exchanges in the warp, is an atomic, or is not known.
  */

@@ -20,9 +20,7 @@ typedef struct hoist {
 
 static bool only_reads(const ir_flow *flow, const ir_loop *loop) {
     for (uint32_t i = 0; i < flow->insn_count; i++) {
-        ir_deed deed = ir_deed_of(flow->insns[i]);
-        if (loop->holds[flow->home[i]] && deed != IR_DEED_PURE && deed != IR_DEED_LOAD &&
-            deed != IR_DEED_MARKER)
+        if (loop->holds[flow->home[i]] && ir_has_effect(flow->insns[i]))
             return false;
     }
     return true;

@@ -43,18 +43,25 @@ static candidate candidate_of(const bench *b, const char *ptx, const expr_name *
                        .macro_count = macros != NULL ? 1 : 0};
 }
 
-static void open_bench(bench *b, const char *folder) {
+/* `searched`: a held-out case that becomes one of the search; NULL: none. */
+static void open_searching(bench *b, const char *folder, const char *searched) {
     char path[256];
     score s;
     (void)snprintf(path, sizeof path, FOLDER "%s/task.json", folder);
     memset(b, 0, sizeof *b);
     OK(task_load(path, &b->t, &err));
+    if (searched != NULL)
+        ((task_case *)task_find_case(b->t, searched))->split = CORPUS_SEARCH;
     OK(device_open("vm:h200", &b->d, &err));
     OK(fitness_open(b->t, b->d, NULL, &b->f, &err));
     b->baseline = read_ptx(folder, "baseline");
     candidate c = candidate_of(b, b->baseline, NULL);
     OK(fitness_set_baseline(b->f, &c, 1u << CORPUS_SEARCH, &s, &err));
     assert_true(s.ns > 0);
+}
+
+static void open_bench(bench *b, const char *folder) {
+    open_searching(b, folder, NULL);
 }
 
 static void close_bench(bench *b) {
@@ -262,17 +269,8 @@ static void test_a_grid_of_idle_blocks_is_timed_by_its_work(void **state) {
 /* The sample at fixed places: as cheap as ever. */
 static void test_an_even_grid_runs_two_blocks(void **state) {
     (void)state;
-    task *t = NULL;
-    bench b = {.baseline = NULL};
-    score s;
-    size_t bytes = 0;
-    OK(task_load(FOLDER "task.json", &t, &err));
-    OK(device_open("vm:h200", &b.d, &err));
-    OK(fitness_open(t, b.d, NULL, &b.f, &err));
-    b.t = t;
-    OK(ev_file_read(FOLDER "baseline.ptx", &b.baseline, &bytes, &err));
-    candidate c = candidate_of(&b, b.baseline, NULL);
-    OK(fitness_set_baseline(b.f, &c, 1u << CORPUS_SEARCH, &s, &err));
+    bench b;
+    open_bench(&b, ".");
     fitness_profile_data p = profile_of(&b, b.baseline, NULL, "large");
     assert_int_equal(p.grid, FITNESS_GRID_EVEN);
     assert_int_equal(p.timing.model.sampled_blocks, 2);
@@ -416,19 +414,12 @@ static void test_structure_may_make_blocks_unlike(void **state) {
         unsigned even, odd;
         fitness_grid grid;
     } forms[] = {{1500, 1500, FITNESS_GRID_EVEN}, {3000, 100, FITNESS_GRID_UNEVEN}};
-    bench b = {.baseline = NULL};
-    score s;
-    size_t bytes = 0;
-    OK(task_load(FOLDER "task.json", &b.t, &err));
-    OK(device_open("vm:h200", &b.d, &err));
-    OK(fitness_open(b.t, b.d, NULL, &b.f, &err));
-    OK(ev_file_read(FOLDER "baseline.ptx", &b.baseline, &bytes, &err));
-    candidate c = candidate_of(&b, b.baseline, NULL);
-    OK(fitness_set_baseline(b.f, &c, 1u << CORPUS_SEARCH, &s, &err));
+    bench b;
+    open_bench(&b, ".");
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         char *ptx = with_turns(b.baseline, forms[i].even, forms[i].odd);
         fitness_profile_data p;
-        c = candidate_of(&b, ptx, NULL);
+        candidate c = candidate_of(&b, ptx, NULL);
         c.structure = "of another kind";
         OK(fitness_profile(b.f, &c, task_find_case(b.t, "large"), &p, &err));
         assert_true(p.outcome.ok);
@@ -439,29 +430,21 @@ static void test_structure_may_make_blocks_unlike(void **state) {
     close_bench(&b);
 }
 
-/* A second timed case of the search has no pass of its own where blocks are alike at the first, and
- * one where they are not. */
-static void test_the_first_timed_case_speaks_for_others(void **state) {
+/* A second timed case of the search has no pass of its own where blocks are alike at the first,
+ * and has one where they are not. */
+static void test_the_first_timed_case_decides_for_others(void **state) {
     (void)state;
     static const struct {
         unsigned even, odd;
         fitness_grid grid;
         int calls;
     } forms[] = {{1500, 1500, FITNESS_GRID_EVEN, 1}, {3000, 100, FITNESS_GRID_UNEVEN, 2}};
-    bench b = {.baseline = NULL};
-    score s;
-    size_t bytes = 0;
-    OK(task_load(FOLDER "task.json", &b.t, &err));
-    ((task_case *)task_find_case(b.t, "held-large"))->split = CORPUS_SEARCH;
-    OK(device_open("vm:h200", &b.d, &err));
-    OK(fitness_open(b.t, b.d, NULL, &b.f, &err));
-    OK(ev_file_read(FOLDER "baseline.ptx", &b.baseline, &bytes, &err));
-    candidate c = candidate_of(&b, b.baseline, NULL);
-    OK(fitness_set_baseline(b.f, &c, 1u << CORPUS_SEARCH, &s, &err));
+    bench b;
+    open_searching(&b, ".", "held-large");
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         char *ptx = with_turns(b.baseline, forms[i].even, forms[i].odd);
         start_build from = {.ptx = ptx};
-        c = candidate_of(&b, ptx, NULL);
+        candidate c = candidate_of(&b, ptx, NULL);
         c.structure = i == 0 ? "alike" : "unlike";
         c.skeleton = give_start;
         c.unmodified_context = &from;
@@ -492,7 +475,7 @@ int main(void) {
         cmocka_unit_test(test_a_grid_that_waits_runs_whole),
         cmocka_unit_test(test_the_start_says_which_blocks),
         cmocka_unit_test(test_structure_may_make_blocks_unlike),
-        cmocka_unit_test(test_the_first_timed_case_speaks_for_others),
+        cmocka_unit_test(test_the_first_timed_case_decides_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

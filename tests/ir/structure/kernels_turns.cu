@@ -1,6 +1,14 @@
 /* Kernels whose loops have loops inside, a row a thread; grid m, block 4. kernels.cu includes this
  * file, and has PARAMETERS. */
 
+/* The loop inside most of them. */
+static __device__ float dot(const float *x, const float *w, int n) {
+    float sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += x[k] * w[k];
+    return sum;
+}
+
 /* The nearest row of w: each turn hands the least distance and its place on. */
 extern "C" __global__ void nearest(PARAMETERS) {
     int i = blockIdx.x * 4 + threadIdx.x;
@@ -45,9 +53,7 @@ extern "C" __global__ void rescaled(PARAMETERS) {
     float all = 0, most = -1;
     int back = 3 * n;
     for (int j = 0; j < n; j++, back -= 3) {
-        float sum = 0;
-        for (int k = 0; k < n; k++)
-            sum += x[i * n + k] * w[j * n + k];
+        float sum = dot(x + i * n, w + j * n, n);
         float next = fmaxf(most, sum);
         all = (most < next ? all * 0.5f : all) + (float)(back & 7);
         most = next;
@@ -103,9 +109,7 @@ extern "C" __global__ void differences(PARAMETERS) {
         return;
     float last = 5;
     for (int j = 0; j < n; j++) {
-        float sum = 0;
-        for (int k = 0; k < n; k++)
-            sum += x[i * n + k] * w[j * n + k];
+        float sum = dot(x + i * n, w + j * n, n);
         y[i * n + j] = sum - last;
         last = sum;
     }
@@ -117,9 +121,7 @@ extern "C" __global__ void some_stored(PARAMETERS) {
     if (i >= m)
         return;
     for (int j = 0; j < n; j++) {
-        float sum = 0;
-        for (int k = 0; k < n; k++)
-            sum += x[i * n + k] * w[j * n + k];
+        float sum = dot(x + i * n, w + j * n, n);
         if (sum > 9)
             y[i * n + j] = sum;
     }
@@ -157,9 +159,7 @@ extern "C" __global__ void drained(PARAMETERS) {
     if (i >= m)
         return;
     for (int j = 0; j < n; j++) {
-        float sum = 0;
-        for (int k = 0; k < n; k++)
-            sum += x[i * n + k] * w[j * n + k];
+        float sum = dot(x + i * n, w + j * n, n);
         atomicAdd(&y[i * n + j], sum);
     }
 }
@@ -170,9 +170,7 @@ extern "C" __global__ void overlapped(PARAMETERS) {
     if (i >= m)
         return;
     for (int j = 1; j < n; j++) {
-        float sum = 0;
-        for (int k = 0; k < n; k++)
-            sum += x[i * n + k] * w[j * n + k];
+        float sum = dot(x + i * n, w + j * n, n);
         y[i * n + j - 1] = sum;
         y[i * n + j] = sum + 1;
     }
@@ -184,10 +182,8 @@ extern "C" __global__ void overlapped_late(PARAMETERS) {
     if (i >= m)
         return;
     for (int j = 1; j < n; j++) {
-        float sum = 0;
         y[i * n + j - 1] = w[j];
-        for (int k = 0; k < n; k++)
-            sum += x[i * n + k] * w[j * n + k];
+        float sum = dot(x + i * n, w + j * n, n);
         y[i * n + j] = sum;
     }
 }
@@ -237,9 +233,7 @@ extern "C" __global__ void overlapped_by(PARAMETERS) {
         return;
     float most = 0;
     for (int j = m; j < n; j++) {
-        float sum = 0;
-        for (int k = 0; k < n; k++)
-            sum += x[i * n + k] * w[j * n + k];
+        float sum = dot(x + i * n, w + j * n, n);
         y[i * n + j - m] = w[j];
         if (sum > most) {
             y[i * n + j] = sum;
@@ -256,9 +250,7 @@ extern "C" __global__ void turned_rows(PARAMETERS) {
     if (i >= m)
         return;
     for (int j = 0; j < n; j++) {
-        float sum = 0;
-        for (int k = 0; k < n; k++)
-            sum += x[i * n + k] * w[j * n + k];
+        float sum = dot(x + i * n, w + j * n, n);
         y[i * n + j] = w[j];
         y[i * n + (j + 1) % n] = sum;
     }
@@ -276,5 +268,18 @@ extern "C" __global__ void chosen_store(PARAMETERS) {
         for (int k = 0; k < n; k++)
             sum += y[i * n + k] * w[j * n + k];
         to[j] = sum * 0.125f + 1;
+    }
+}
+
+/* The loop inside runs for some sizes alone, and the others keep what an earlier turn handed on. */
+extern "C" __global__ void kept(PARAMETERS) {
+    int i = blockIdx.x * 4 + threadIdx.x;
+    if (i >= m)
+        return;
+    float last = 1;
+    for (int j = 0; j < n; j++) {
+        if (m > 8)
+            last = dot(x + i * n, w + j * n, n);
+        y[i * n + j] = last;
     }
 }

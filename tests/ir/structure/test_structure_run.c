@@ -169,6 +169,7 @@ static const subject subjects[] = {
     {"moved_on", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"stored_over", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"overlapped_by", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"kept", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"turned_rows", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"chosen_store", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"local_rows", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
