@@ -74,13 +74,14 @@ void ranking_launch(ranking_kernel kernel, const ir_macro *macros, uint32_t grid
 /* Cuts a line at its commas, in place; returns how many fields there are, at most one too many. */
 static size_t cut(char *line, char *fields[FIELDS_MOST + 1]) {
     size_t count = 0;
-    for (char *at = line; at != NULL && count <= FIELDS_MOST;) {
+    char *at = line;
+    do {
         char *comma = strchr(at, ',');
         if (comma != NULL)
             *comma = '\0';
         fields[count++] = at;
         at = comma != NULL ? comma + 1 : NULL;
-    }
+    } while (at != NULL && count <= FIELDS_MOST);
     return count;
 }
 
