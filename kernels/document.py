@@ -13,8 +13,10 @@ floor, which is the largest shape of a paper; those of tuned variants at held-ou
 minutes, so its row names the version that made it, and stays until somebody tunes the kernel again.
 """
 
+import contextlib
 import json
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -114,9 +116,12 @@ def tune(evoke, tasks, kernels, missing):
             with tempfile.TemporaryDirectory() as folder:
                 answer = ask(evoke, "tune", task["kernel"], "--device", device, "--seed", "1",
                              "--evaluations", str(EVALUATIONS), "--records", folder + "/records")
+                with contextlib.closing(sqlite3.connect(folder + "/records")) as records:
+                    genome, = records.execute("SELECT genome FROM winner").fetchone()
             keep = ("case", "baseline_ns", "hand_ns", "best_ns", "floor_ns")
             row = {"kernel": task["kernel"], "device": device, "task_sha256": task["task_sha256"],
                    "version": version, "evaluations": answer["evaluations"],
+                   "genome": json.loads(genome),
                    "cases": [{key: case[key] for key in keep} for case in answer["rows"]]}
             rows = [old for old in tuned() if (old["kernel"], old["device"]) != (row["kernel"], device)]
             TUNED.write_text(json.dumps({"command": "kernels/document.py build/evoke tune",

@@ -74,14 +74,13 @@ void ranking_launch(ranking_kernel kernel, const ir_macro *macros, uint32_t grid
 /* Cuts a line at its commas, in place; returns how many fields there are, at most one too many. */
 static size_t cut(char *line, char *fields[FIELDS_MOST + 1]) {
     size_t count = 0;
-    char *at = line;
-    do {
+    for (char *at = line; at != NULL && count <= FIELDS_MOST;) {
         char *comma = strchr(at, ',');
         if (comma != NULL)
             *comma = '\0';
         fields[count++] = at;
         at = comma != NULL ? comma + 1 : NULL;
-    } while (at != NULL && count <= FIELDS_MOST);
+    }
     return count;
 }
 
@@ -160,10 +159,10 @@ static ev_status read_config(const char *path, size_t line, char *text, const ra
                              ranking_config *out, ev_error *err) {
     char *fields[FIELDS_MOST + 1];
     ev_str values = EV_STR_EMPTY;
-    size_t count = cut(text, fields), expected = set->macro_count + set->gpu_count;
-    if (count != expected)
+    size_t count = cut(text, fields);
+    if (count < set->macro_count || count - set->macro_count != set->gpu_count)
         return ev_fail(err, EV_BAD, "%s:%zu: %zu fields; expected %zu", path, line, count,
-                       expected);
+                       set->macro_count + set->gpu_count);
     for (size_t i = 0; i < set->macro_count; i++) {
         out->macros[i].name = kernels[set->kernel].macros[i];
         EV_TRY(read_value(path, line, fields[i], &out->macros[i].value, err));
