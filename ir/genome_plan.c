@@ -186,8 +186,16 @@ ev_status ir_genome_plan(const ir_genome *genome, const launch_plan *from, ev_ar
     return EV_OK;
 }
 
-ev_status ir_genome_prefix_text(const ir_genome *genome, ev_str *out, ev_error *err) {
-    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
+static ev_status append_edits(const ir_genome *genome, size_t count, ev_str *out, ev_error *err) {
+    for (size_t i = 0; i < count; i++)
         ev_str_printf(out, "%s ", ir_genome_edit(genome, i)->key.hex);
     return ev_str_status(out, err);
+}
+
+ev_status ir_genome_prefix_text(const ir_genome *genome, ev_str *out, ev_error *err) {
+    return append_edits(genome, ir_genome_prefix_count(genome), out, err);
+}
+
+ev_status ir_genome_division_text(const ir_genome *genome, ev_str *out, ev_error *err) {
+    return append_edits(genome, ir_genome_division_count(genome), out, err);
 }

@@ -9,8 +9,9 @@
 #define IR_LIST(...) __VA_ARGS__
 static const ir_structure_row rows[] = {
 #define COUNT(type, ...) (sizeof(const type[]){__VA_ARGS__} / sizeof(type))
-#define IR_STRUCTURE(id, places, values, shapes, at, next)                                         \
+#define IR_STRUCTURE(id, does, places, values, shapes, at, next)                                   \
     {.kind = IR_EDIT_##id,                                                                         \
+     .work = does,                                                                                 \
      .anchors = {places},                                                                          \
      .options = {values},                                                                          \
      .forms = {shapes},                                                                            \
@@ -37,6 +38,14 @@ const ir_structure_row *ir_structure_row_of(ir_edit_kind kind) {
 ir_edit_kind ir_structure_follower(ir_edit_kind kind, size_t index) {
     const ir_structure_row *row = ir_structure_row_of(kind);
     return index < row->follower_count ? row->followers[index] : IR_EDIT_COUNT;
+}
+
+size_t ir_genome_division_count(const ir_genome *genome) {
+    size_t count = ir_genome_prefix_count(genome);
+    while (count > 0 &&
+           ir_structure_row_of(ir_genome_edit_kind(genome, count - 1))->work == IR_WORK_KEPT)
+        count--;
+    return count;
 }
 
 size_t ir_structure_usual_place(const ir_genome *genome, ir_edit_kind kind) {

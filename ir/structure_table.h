@@ -22,8 +22,15 @@ typedef enum ir_phase {
     IR_PHASE_RELABEL    /* threads and blocks */
 } ir_phase;
 
+/* What an edit does to the work of blocks. */
+typedef enum ir_division {
+    IR_WORK_KEPT,
+    IR_WORK_DIVIDED, /* anew */
+} ir_division;
+
 typedef struct ir_structure_row {
     ir_edit_kind kind;
+    ir_division work;
     ir_anchor_kind anchors[IR_STRUCTURE_OPTIONS];
     int64_t options[IR_STRUCTURE_OPTIONS]; /* none is 0 */
     ir_form forms[IR_FORM_COUNT];

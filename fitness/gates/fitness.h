@@ -82,11 +82,14 @@ typedef struct candidate {
     /* Builds the unmodified start at these macros, launched by start->plan: *ptx stays empty if it
      * does not build. NULL: the baseline stands for the start. */
     ev_status (*unmodified)(void *context, ev_str *ptx, ev_error *err);
-    /* Builds the start with the candidate's macros and structural edits, launched by `plan`. NULL:
-     * blocks are chosen by the candidate itself where the start is not the baseline (paths.c). */
-    ev_status (*skeleton)(void *context, ev_str *ptx, ev_error *err);
+    /* Builds the start with the candidate's macros and the edits of `division`, launched by `plan`.
+     * NULL: blocks are chosen by the candidate itself where the start is not the baseline
+     * (paths.c). */
+    ev_status (*divided)(void *context, ev_str *ptx, ev_error *err);
     void *unmodified_context; /* of both */
     const char *structure; /* names its structural edits, equal ones by equal texts; NULL: none */
+    const char *division;  /* names those up to the last one that divides the work of blocks anew,
+                              or changes that of some of them; NULL: none */
     /* The unmodified start at these macros, already built, in place of `unmodified`. NULL: not
      * built. */
     const struct candidate *origin;

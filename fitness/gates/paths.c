@@ -13,9 +13,10 @@
  * - waits: blocks wait for others, or the work of a block depends on which block comes last. A
  *   sample says nothing, so all blocks run.
  *
- * The pass runs the unmodified start at the candidate's macros and structure, never the candidate,
- * so that all variants of a base are timed on the same blocks, whichever is judged first. Its
- * result is kept by case, start, macros and structure. Where the start's blocks are alike at a
+ * The pass runs the unmodified start at the candidate's macros, with those of its structural edits
+ * that divide the work of blocks (candidate.division), never the candidate: so all variants whose
+ * blocks do the same work are timed on the same blocks, whichever is judged first. Its result is
+ * kept by case, start, macros and division. Where the start's blocks are alike at a
  * case, the pass at the first timed case decides for that case, too. A candidate whose start is not
  * at hand is its own subject. */
 #include "fitness/gates/fitness_impl.h"
@@ -485,8 +486,8 @@ static char *key_of(const fit_case *c, const candidate *who, size_t macro_count,
     ev_str_append(&key, who->start->name);
     for (size_t i = 0; i < macro_count; i++)
         ev_str_printf(&key, "\n%s=%" PRId64, who->macros[i].name, who->macros[i].value.whole);
-    if (who->structure != NULL)
-        ev_str_printf(&key, "\n\n%s", who->structure);
+    if (who->division != NULL)
+        ev_str_printf(&key, "\n\n%s", who->division);
     if (own)
         ev_str_printf(&key, "\n%s", ev_sha256_of(who->ptx, who->ptx_bytes).hex);
     if (c->now.step != NULL)
@@ -561,10 +562,10 @@ static ev_status is_alike_at_first(const fitness *f, const fit_case *c, const ca
     return is_alike_at(f, first, who, who->macro_count, alike, err);
 }
 
-/* Whether two candidates have one start, the same macros and no structural edits. */
-static bool same_skeleton(const candidate *a, const candidate *b) {
-    bool same = a->start == b->start && a->macro_count == b->macro_count && a->structure == NULL &&
-                b->structure == NULL;
+/* Whether two candidates have one start, the same macros and the start's division of the work. */
+static bool same_division(const candidate *a, const candidate *b) {
+    bool same = a->start == b->start && a->macro_count == b->macro_count && a->division == NULL &&
+                b->division == NULL;
     for (size_t i = 0; same && i < a->macro_count; i++)
         same = strcmp(a->macros[i].name, b->macros[i].name) == 0 &&
                a->macros[i].value.whole == b->macros[i].value.whole;
@@ -577,9 +578,9 @@ typedef enum subject_source { BY_ITSELF, BY_BASELINE, BY_START } subject_source;
 static subject_source source_of(const fitness *f, const candidate *who) {
     if (who->is_unmodified)
         return BY_ITSELF;
-    if (same_skeleton(who, &f->baseline))
+    if (same_division(who, &f->baseline))
         return BY_BASELINE;
-    return who->skeleton != NULL ? BY_START : BY_ITSELF;
+    return who->divided != NULL ? BY_START : BY_ITSELF;
 }
 
 static ev_status walk_with(walk *w, size_t limit, fit_paths *p, ev_error *err) {
@@ -602,7 +603,7 @@ static ev_status walk_start(walk *w, const candidate *who, size_t limit, fit_pat
     ev_str ptx = EV_STR_EMPTY;
     device_kernel *kernel = NULL;
     ev_error why = {.status = EV_OK};
-    ev_status status = who->skeleton(who->unmodified_context, &ptx, err);
+    ev_status status = who->divided(who->unmodified_context, &ptx, err);
     ev_status loaded = EV_BAD;
     if (status == EV_OK && ptx.length > 0)
         loaded = device_load_plan(w->f->d, ev_str_text(&ptx), ptx.length, who->plan, &kernel, &why);
@@ -684,7 +685,7 @@ ev_status fit_paths_get(fitness *f, fit_case *c, const fit_trial *trial,
     bool alike = false;
     *out = &even;
     EV_TRY(is_alike_by_default(f, c, who, &alike, err));
-    if (alike && who->structure == NULL)
+    if (alike && who->division == NULL)
         return EV_OK;
     bool own = source_of(f, who) == BY_ITSELF && !who->is_unmodified, known_alike = false;
     if (alike && !own)

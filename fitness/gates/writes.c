@@ -134,9 +134,10 @@ ev_status fitness_add_reference(fitness *f, const candidate *unmodified, ev_erro
                        .is_unmodified = unmodified->structure == NULL,
                        .is_skeleton = true,
                        .structure = unmodified->structure,
+                       .division = unmodified->division,
                        .macros = unmodified->macros,
                        .macro_count = unmodified->macro_count,
-                       .skeleton = unmodified->skeleton, /* so that it runs its variants' blocks */
+                       .divided = unmodified->divided, /* so that it runs its variants' blocks */
                        .unmodified_context = unmodified->unmodified_context};
     memcpy(plain.idle_parts, unmodified->idle_parts, sizeof plain.idle_parts);
     fit_writes writes = {.count = 0};

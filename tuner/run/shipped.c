@@ -59,7 +59,7 @@ ev_status shipped_task(const bundle *b, const bundle_kernel *k, const shipped_tr
 
 void shipped_free(shipped *s) {
     free(s->macros);
-    free(s->structure);
+    ev_arena_free(s->arena);
     *s = (shipped){0};
 }
 
@@ -82,14 +82,12 @@ static void set_aligned(const task *t, const bundle_variant *v, candidate *out) 
 }
 
 ev_status shipped_take_genome(shipped *s, const ir_genome *genome, ev_error *err) {
-    ev_str text = EV_STR_EMPTY;
     if (ir_genome_prefix_count(genome) == 0)
         return EV_OK;
-    EV_TRY(ir_genome_prefix_text(genome, &text, err));
-    s->structure = ev_str_take(&text);
-    s->candidate.structure = s->structure;
-    ir_genome_idle_parts(genome, s->candidate.idle_parts);
-    return s->structure != NULL ? EV_OK : ev_fail_memory(err, 1);
+    s->arena = ev_arena_new();
+    if (s->arena == NULL)
+        return ev_fail_memory(err, 1);
+    return variant_structure(genome, s->arena, &s->candidate, err);
 }
 
 /* The same of a genome as text. */

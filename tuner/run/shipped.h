@@ -28,7 +28,7 @@ ev_status shipped_task(const bundle *b, const bundle_kernel *k, const shipped_tr
 typedef struct shipped {
     candidate candidate;
     expr_name *macros;
-    char *structure; /* the genome's structural prefix; NULL: it has none */
+    ev_arena *arena; /* what the genome says; NULL: it has no structural edits */
 } shipped;
 
 /* Free by shipped_free. EV_BAD: the task has no such start, or the variant's genome is none. A

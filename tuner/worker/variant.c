@@ -1,7 +1,6 @@
 /* Variant: builds variants in child processes, for check, export, profile and the benches. */
 #include "tuner/worker/variant.h"
 
-#include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "tuner/worker/bases.h"
@@ -146,4 +145,26 @@ ev_status variant_genome(const char *text, const char *name, ir_genome **out, ev
     ev_status status = ir_genome_from_json(doc->root, out, err);
     ev_json_free(doc);
     return status;
+}
+
+/* *out: what `append` says of the genome; NULL: nothing. */
+static ev_status take_text(const ir_genome *genome,
+                           ev_status (*append)(const ir_genome *, ev_str *, ev_error *),
+                           ev_arena *arena, const char **out, ev_error *err) {
+    ev_str text = EV_STR_EMPTY;
+    ev_status status = append(genome, &text, err);
+    *out = NULL;
+    if (status == EV_OK && text.length > 0) {
+        *out = ev_arena_strdup(arena, ev_str_text(&text));
+        status = *out ? EV_OK : ev_fail_memory(err, text.length);
+    }
+    ev_str_free(&text);
+    return status;
+}
+
+ev_status variant_structure(const ir_genome *genome, ev_arena *arena, candidate *out,
+                            ev_error *err) {
+    ir_genome_idle_parts(genome, out->idle_parts);
+    EV_TRY(take_text(genome, ir_genome_prefix_text, arena, &out->structure, err));
+    return take_text(genome, ir_genome_division_text, arena, &out->division, err);
 }

@@ -2,6 +2,7 @@
 #ifndef TUNER_WORKER_VARIANT_H
 #define TUNER_WORKER_VARIANT_H
 
+#include "base/arena.h"
 #include "base/status.h"
 #include "base/str.h"
 #include "fitness/gates/fitness.h"
@@ -32,5 +33,9 @@ ev_status variant_build_macros(const char *path, const char *entry, const ir_mac
  * no genome. */
 ev_status variant_genome(const char *text, const char *name, ir_genome **out,
                          ev_error *err) EV_CHECKED;
+/* Sets what a genome says of the candidate's blocks: its structural edits, those that divide the
+ * work, and which part of the grid works. The texts live in the arena. */
+ev_status variant_structure(const ir_genome *genome, ev_arena *arena, candidate *out,
+                            ev_error *err) EV_CHECKED;
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/proc.h"
 #include "fitness/gates/floor.h"
 #include "tuner/worker/guard.h"
+#include "tuner/worker/variant.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -88,12 +89,7 @@ static ev_status take_plan(worker_build *b, ev_error *err) {
     b->arena = ev_arena_new();
     if (!b->arena)
         return ev_fail_memory(err, 1);
-    ev_str text = EV_STR_EMPTY;
-    EV_TRY(ir_genome_prefix_text(b->genome, &text, err));
-    b->candidate.structure = ev_arena_strdup(b->arena, ev_str_text(&text));
-    ev_str_free(&text);
-    if (!b->candidate.structure)
-        return ev_fail_memory(err, 1);
+    EV_TRY(variant_structure(b->genome, b->arena, &b->candidate, err));
     return ir_genome_plan(b->genome, b->candidate.start->plan, b->arena, &b->candidate.plan, err);
 }
 
@@ -106,13 +102,12 @@ static ev_status describe_candidate(worker *w, worker_build *b, ev_error *err) {
     EV_TRY(take_plan(b, err));
     b->candidate.is_unmodified = ir_genome_edit_count(b->genome) == 0;
     b->candidate.is_skeleton = ir_genome_is_skeleton(b->genome);
-    ir_genome_idle_parts(b->genome, b->candidate.idle_parts);
     b->origin = malloc(sizeof *b->origin);
     if (!b->origin)
         return ev_fail_memory(err, sizeof *b->origin);
     *b->origin = (worker_origin){w, b->genome};
     b->candidate.unmodified = worker_unmodified;
-    b->candidate.skeleton = worker_skeleton;
+    b->candidate.divided = worker_divided;
     b->candidate.unmodified_context = b->origin;
     b->candidate.aligned =
         task_bits_of_main(w->t, b->candidate.start, ir_genome_aligned(b->genome));

@@ -57,9 +57,9 @@ typedef struct worker_origin {
     const ir_genome *genome; /* borrowed */
 } worker_origin;
 
-/* worker_starts.c: candidate.unmodified and candidate.skeleton; `context`: a worker_origin. */
+/* worker_starts.c: candidate.unmodified and candidate.divided; `context`: a worker_origin. */
 ev_status worker_unmodified(void *context, ev_str *ptx, ev_error *err) EV_CHECKED;
-ev_status worker_skeleton(void *context, ev_str *ptx, ev_error *err) EV_CHECKED;
+ev_status worker_divided(void *context, ev_str *ptx, ev_error *err) EV_CHECKED;
 
 /* The build of a genome, stage by stage. */
 typedef struct worker_build {

@@ -122,12 +122,11 @@ ev_status worker_draw_cases(worker *w, const char *device_id, ev_error *err) {
 
 /* ---- references for variants ---- */
 
-/* The genome's skeleton: without its local edits and knobs. Where it has a structural prefix, it
- * takes the light pipeline, since its paths and writes are all that is asked for. */
-static ir_genome *without_edits(const ir_genome *genome) {
-    size_t prefix = ir_genome_prefix_count(genome);
-    ir_genome *own = ir_genome_part(genome, 0, prefix);
-    if (!own || prefix == 0 || ir_genome_make_light(own))
+/* The first `count` structural edits of the genome alone, without knobs. Where there are some, the
+ * light pipeline is taken, since paths and writes are all that is asked for. */
+static ir_genome *first_edits(const ir_genome *genome, size_t count) {
+    ir_genome *own = ir_genome_part(genome, 0, count);
+    if (!own || count == 0 || ir_genome_make_light(own))
         return own;
     ir_genome_free(own);
     return NULL;
@@ -138,15 +137,17 @@ ev_status worker_unmodified(void *context, ev_str *ptx, ev_error *err) {
     return build_start_of(origin->w, ir_genome_part(origin->genome, 0, 0), ptx, err);
 }
 
-ev_status worker_skeleton(void *context, ev_str *ptx, ev_error *err) {
+ev_status worker_divided(void *context, ev_str *ptx, ev_error *err) {
     const worker_origin *origin = context;
-    return build_start_of(origin->w, without_edits(origin->genome), ptx, err);
+    size_t count = ir_genome_division_count(origin->genome);
+    return build_start_of(origin->w, first_edits(origin->genome, count), ptx, err);
 }
 
 static ev_status add_reference(worker *w, const worker_build *of, ev_error *err) {
     candidate unmodified = of->candidate; /* the start, macros and prefix of the variant */
     ev_str ptx = EV_STR_EMPTY;
-    ev_status status = build_start_of(w, without_edits(of->genome), &ptx, err);
+    ev_status status =
+        build_start_of(w, first_edits(of->genome, ir_genome_prefix_count(of->genome)), &ptx, err);
     unmodified.ptx = ptx.length > 0 ? ev_str_text(&ptx) : NULL;
     unmodified.ptx_bytes = ptx.length;
     if (status == EV_OK)

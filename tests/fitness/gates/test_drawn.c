@@ -317,7 +317,7 @@ static void test_a_sample_knows_the_idle_part_of_a_grid(void **state) {
                             "setp.lt.u32 %p5, %r2, %r8;\n@%p5 bra MEMBER;");
     candidate c = candidate_of(&b, whole);
     c.idle_parts[0] = 2;
-    c.structure = "kept";
+    c.structure = c.division = "kept";
     OK(fitness_add_reference(b.f, &b.starts[0], &err));
     OK(fitness_score(b.f, &c, &s, &err));
     assert_int_equal(s.stopped, GATE_NONE);

@@ -106,7 +106,7 @@ static void check_file(const bench *b, const char *folder, const char *name,
     candidate c = candidate_of(b, ptx, macros);
     char *start = macros != NULL ? read_ptx(folder, "small_blocks") : NULL;
     start_build from = {.ptx = start};
-    c.skeleton = macros != NULL ? give_start : NULL;
+    c.divided = macros != NULL ? give_start : NULL;
     c.unmodified_context = &from;
     OK(fitness_score(b->f, &c, &s, &err));
     if (strcmp(gate_name(s.stopped), gate) != 0)
@@ -168,7 +168,7 @@ static void test_sums_in_few_blocks_are_compared_whole(void **state) {
     launch_plan plan = *c.plan;
     plan.launches = &rule;
     c.plan = &plan;
-    c.structure = "a prefix";
+    c.structure = c.division = "a prefix";
     OK(fitness_score(b.f, &c, &s, &err));
     if (s.stopped != GATE_NONE)
         fail_msg("stopped at %s: %s", gate_name(s.stopped), s.reason);
@@ -372,7 +372,7 @@ static void test_the_start_says_which_blocks(void **state) {
     candidate own = candidate_of(&b, start, &eight), other = candidate_of(&b, split, &eight);
     score alone, first, again;
     own.is_unmodified = true;
-    other.skeleton = give_start;
+    other.divided = give_start;
     other.unmodified_context = &from;
     OK(fitness_score(b.f, &other, &first, &err));
     OK(fitness_score(b.f, &other, &again, &err));
@@ -420,7 +420,7 @@ static void test_structure_may_make_blocks_unlike(void **state) {
         char *ptx = with_turns(b.baseline, forms[i].even, forms[i].odd);
         fitness_profile_data p;
         candidate c = candidate_of(&b, ptx, NULL);
-        c.structure = "of another kind";
+        c.structure = c.division = "of another kind";
         OK(fitness_profile(b.f, &c, task_find_case(b.t, "large"), &p, &err));
         assert_true(p.outcome.ok);
         assert_int_equal(p.grid, forms[i].grid);
@@ -445,8 +445,8 @@ static void test_the_first_timed_case_decides_for_others(void **state) {
         char *ptx = with_turns(b.baseline, forms[i].even, forms[i].odd);
         start_build from = {.ptx = ptx};
         candidate c = candidate_of(&b, ptx, NULL);
-        c.structure = i == 0 ? "alike" : "unlike";
-        c.skeleton = give_start;
+        c.structure = c.division = i == 0 ? "alike" : "unlike";
+        c.divided = give_start;
         c.unmodified_context = &from;
         for (int turn = 0; turn < 2; turn++) {
             fitness_profile_data p;
