@@ -40,10 +40,16 @@ ir_edit_kind ir_structure_follower(ir_edit_kind kind, size_t index) {
     return index < row->follower_count ? row->followers[index] : IR_EDIT_COUNT;
 }
 
+/* The form "interior" gives the blocks away from the border a copy of their own, whatever the edit
+ * does besides. */
+static bool keeps_work(const ir_genome *genome, size_t at) {
+    const ir_edit *edit = ir_genome_edit(genome, at);
+    return ir_structure_row_of(edit->kind)->work == IR_WORK_KEPT && edit->form != IR_FORM_INTERIOR;
+}
+
 size_t ir_genome_division_count(const ir_genome *genome) {
     size_t count = ir_genome_prefix_count(genome);
-    while (count > 0 &&
-           ir_structure_row_of(ir_genome_edit_kind(genome, count - 1))->work == IR_WORK_KEPT)
+    while (count > 0 && keeps_work(genome, count - 1))
         count--;
     return count;
 }

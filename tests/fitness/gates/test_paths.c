@@ -362,6 +362,32 @@ static void test_a_grid_that_waits_runs_whole(void **state) {
 
 /* ---- whose paths ---- */
 
+/* Candidates whose structural edits divide the work alike share a pass, and no others do. */
+static void test_one_pass_for_each_division(void **state) {
+    (void)state;
+    static const char *const structures[][2] = {
+        {"coarsen stage ", "coarsen "}, {"coarsen unroll ", "coarsen "}, {"split ", "split "}};
+    bench b;
+    score s[3];
+    open_bench(&b, "gauss");
+    char *start = read_ptx("gauss", "small_blocks"), *split = read_ptx("gauss", "small_split");
+    start_build from = {.ptx = start};
+    candidate c = candidate_of(&b, split, &eight);
+    c.divided = give_start;
+    c.unmodified_context = &from;
+    for (int i = 0; i < 3; i++) {
+        c.structure = structures[i][0];
+        c.division = structures[i][1];
+        OK(fitness_score(b.f, &c, &s[i], &err));
+        assert_int_equal(s[i].stopped, GATE_NONE);
+        assert_int_equal(from.calls, i < 2 ? 1 : 2);
+    }
+    assert_true(s[0].ns == s[1].ns);
+    close_bench(&b);
+    free(start);
+    free(split);
+}
+
 /* The start's blocks stand for all variants of it, whichever comes first, and are found once. */
 static void test_the_start_says_which_blocks(void **state) {
     (void)state;
@@ -474,6 +500,7 @@ int main(void) {
         cmocka_unit_test(test_cut_off_blocks_stand_for_their_edge),
         cmocka_unit_test(test_a_grid_that_waits_runs_whole),
         cmocka_unit_test(test_the_start_says_which_blocks),
+        cmocka_unit_test(test_one_pass_for_each_division),
         cmocka_unit_test(test_structure_may_make_blocks_unlike),
         cmocka_unit_test(test_the_first_timed_case_decides_for_others),
     };

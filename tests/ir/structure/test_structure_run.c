@@ -318,8 +318,15 @@ typedef struct params {
     int m, n;
 } params;
 
+/* The path lengths of a grid's blocks (vm_launch.paths). */
+typedef struct lengths {
+    uint64_t *of; /* malloc'ed */
+    size_t count;
+} lengths;
+
 /* Runs the PTX at a shape and returns what it wrote; malloc'ed. */
-static float *run(const char *ptx, size_t bytes, const launch_plan *plan, const shape *at) {
+static float *run(const char *ptx, size_t bytes, const launch_plan *plan, const shape *at,
+                  lengths *paths) {
     device *d = NULL;
     device_kernel *kernel = NULL;
     device_buffer x, w, y;
@@ -346,6 +353,9 @@ static float *run(const char *ptx, size_t bytes, const launch_plan *plan, const 
     device_launch launch = device_launch_of(&geometry);
     launch.params = &p;
     launch.checks = VM_CHECK_ALL;
+    paths->count = (size_t)launch.grid[0] * launch.grid[1] * launch.grid[2];
+    paths->of = calloc(paths->count + 1, sizeof *paths->of);
+    launch.paths = paths->of;
     device_outcome out;
     OK(device_reset(d, 0xff, &err));
     OK(device_run(d, kernel, &launch, &out, &err));
@@ -365,8 +375,9 @@ static ir_build *build_all(const ir_base *base, const ir_genome *genome) {
     return build;
 }
 
-/* What the start writes at each shape; kept for all rows of the kernel. */
+/* What the start writes at each shape, and its blocks' paths; kept for all rows of the kernel. */
 static float *wanted[sizeof subjects / sizeof subjects[0]][SHAPES];
+static lengths wanted_paths[sizeof subjects / sizeof subjects[0]][SHAPES];
 
 static void run_start(const subject *s) {
     float **want = wanted[s - subjects];
@@ -380,11 +391,30 @@ static void run_start(const subject *s) {
         size_t bytes;
         const char *ptx = ir_build_ptx(build, &bytes);
         for (size_t i = 0; i < SHAPES; i++)
-            want[i] = run(ptx, bytes, &plan, &shapes[i]);
+            want[i] = run(ptx, bytes, &plan, &shapes[i], &wanted_paths[s - subjects][i]);
         ir_build_free(build);
         ir_base_free(start);
     }
     ir_genome_free(none);
+}
+
+#define SHORT 16 /* warp instructions that do not matter */
+#define LIKE 1.2 /* paths of blocks that stand for each other differ by no more (paths.c) */
+
+/* Edits that keep the work of blocks (ir/structure.def) keep the grid, and blocks with equal paths
+ * have like ones after them. */
+static void hold_work(const row *r, const lengths *before, const lengths *after) {
+    if (before->count != after->count)
+        fail_msg("%s: %zu blocks, not %zu", r->edits, after->count, before->count);
+    for (size_t i = 0; i < before->count; i++) {
+        for (size_t k = 0; k < before->count; k++) {
+            if (before->of[i] == before->of[k] &&
+                (double)after->of[i] > LIKE * (double)after->of[k] + SHORT)
+                fail_msg("%s: blocks %zu and %zu have paths %llu, then %llu and %llu", r->edits, i,
+                         k, (unsigned long long)before->of[i], (unsigned long long)after->of[i],
+                         (unsigned long long)after->of[k]);
+        }
+    }
 }
 
 static void compare(const subject *s, const row *r) {
@@ -402,7 +432,11 @@ static void compare(const subject *s, const row *r) {
     const char *ptx = ir_build_ptx(build, &bytes);
     for (size_t i = 0; i < SHAPES; i++) {
         const float *want = wanted[s - subjects][i];
-        float *got = run(ptx, bytes, after, &shapes[i]);
+        lengths paths;
+        float *got = run(ptx, bytes, after, &shapes[i], &paths);
+        if (ir_genome_division_count(genome) == 0)
+            hold_work(r, &wanted_paths[s - subjects][i], &paths);
+        free(paths.of);
         for (int k = 0; k < shapes[i].m * shapes[i].n; k++) {
             if (want[k] != got[k]) /* no element is not a number or negative zero */
                 fail_msg("%d x %d, element %d: %g, not %g\n%s", shapes[i].m, shapes[i].n, k,
@@ -433,8 +467,10 @@ static void each_row(void **state) {
         print_message("%s %s\n", rows[i].entry, rows[i].edits);
         (rows[i].reason ? refuse : compare)(find_subject(rows[i].entry), &rows[i]);
     }
-    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0] * SHAPES; i++)
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0] * SHAPES; i++) {
         free(wanted[i / SHAPES][i % SHAPES]);
+        free(wanted_paths[i / SHAPES][i % SHAPES].of);
+    }
 }
 
 /* The same prefix makes the same module, and another one makes another. */
