@@ -13,8 +13,10 @@ floor, which is the largest shape of a paper; those of tuned variants at held-ou
 minutes, so its row names the version that made it, and stays until somebody tunes the kernel again.
 """
 
+import concurrent.futures
 import contextlib
 import json
+import os
 import pathlib
 import sqlite3
 import subprocess
@@ -108,25 +110,32 @@ def tune(evoke, tasks, kernels, missing):
     if unknown:
         sys.exit(f"no such kernel: {', '.join(sorted(unknown))}")
     version = git("rev-parse", "--short=8", "HEAD")
-    for device in DEVICES:
-        for task in [task for task in tasks if not kernels or task["kernel"] in kernels]:
-            if missing and any((row["kernel"], row["device"], row["task_sha256"]) ==
-                               (task["kernel"], device, task["task_sha256"]) for row in tuned()):
-                continue
-            with tempfile.TemporaryDirectory() as folder:
-                answer = ask(evoke, "tune", task["kernel"], "--device", device, "--seed", "1",
-                             "--evaluations", str(EVALUATIONS), "--records", folder + "/records")
-                with contextlib.closing(sqlite3.connect(folder + "/records")) as records:
-                    genome, = records.execute("SELECT genome FROM winner").fetchone()
-            keep = ("case", "baseline_ns", "hand_ns", "best_ns", "floor_ns")
-            row = {"kernel": task["kernel"], "device": device, "task_sha256": task["task_sha256"],
-                   "version": version, "evaluations": answer["evaluations"],
-                   "genome": json.loads(genome),
-                   "cases": [{key: case[key] for key in keep} for case in answer["rows"]]}
-            rows = [old for old in tuned() if (old["kernel"], old["device"]) != (row["kernel"], device)]
+    done = {(row["kernel"], row["device"], row["task_sha256"]) for row in tuned()} if missing else set()
+    jobs = [(task, device) for device in DEVICES for task in tasks
+            if (not kernels or task["kernel"] in kernels) and
+            (task["kernel"], device, task["task_sha256"]) not in done]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        searches = [pool.submit(tune_one, evoke, task, device) for task, device in jobs]
+        for search in concurrent.futures.as_completed(searches):
+            row = {**search.result(), "version": version}
+            rows = [old for old in tuned() if (old["kernel"], old["device"]) != (row["kernel"], row["device"])]
+            rows = sorted(rows + [row], key=lambda row: (row["device"], row["kernel"]))
             TUNED.write_text(json.dumps({"command": "kernels/document.py build/evoke tune",
-                                         "rows": rows + [row]}, indent=1) + "\n")
-            print(f"{task['kernel']}, {device}", file=sys.stderr)
+                                         "rows": rows}, indent=1) + "\n")
+            print(f"{row['kernel']}, {row['device']}", file=sys.stderr)
+
+
+def tune_one(evoke, task, device):
+    """The row of one search, which has one worker, since as many searches run as there are processors."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = ask(evoke, "tune", task["kernel"], "--device", device, "--seed", "1", "--workers", "1",
+                     "--evaluations", str(EVALUATIONS), "--records", folder + "/records")
+        with contextlib.closing(sqlite3.connect(folder + "/records")) as records:
+            genome, = records.execute("SELECT genome FROM winner").fetchone()
+    keep = ("case", "baseline_ns", "hand_ns", "best_ns", "floor_ns")
+    return {"kernel": task["kernel"], "device": device, "task_sha256": task["task_sha256"],
+            "evaluations": answer["evaluations"], "genome": json.loads(genome),
+            "cases": [{key: case[key] for key in keep} for case in answer["rows"]]}
 
 
 def tuned_cells(row, name):
