@@ -6,12 +6,13 @@
  * the tasks' own texts meets a known fault of ptxas.
  *
  * Without an argument each start is built for each target, a group of ten candidates of each third
- * task for one, and each value of a macro and an eighth of the settings that change several macros
- * for one; of a group so much text is assembled as one long candidate has, or many short ones, and
- * all for one target by turns; and a matrix kernel and a file of goldens for sm_90 and one other.
- * `test_ptxas full` (or EVOKE_PTXAS_FULL=1) does all for all. EVOKE_PTXAS_KEEP names a folder for
- * texts that are refused. Work is shared by as many processes as there are processors. Texts with
- * one head are assembled together; where the assembler refuses some of them, each is named. */
+ * task for one, and each value of a macro and a sixteenth of the settings that change several
+ * macros for one; of a group so much text is assembled as one long candidate has, or many short
+ * ones, and all for one target by turns; and a matrix kernel and a file of goldens for sm_90 and
+ * one other. `test_ptxas full` (or EVOKE_PTXAS_FULL=1) does all for all. EVOKE_PTXAS_KEEP names a
+ * folder for texts that are refused. Work is shared by as many processes as there are processors.
+ * Texts with one head are assembled together; where the assembler refuses some of them, each is
+ * named. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/proc.h"
@@ -37,7 +38,7 @@
 #define SEED 20
 #define CANDIDATES 200 /* a task */
 #define GROUPS (CANDIDATES / SAMPLED_GROUP)
-#define OTHERS 8           /* one setting of so many with several macros changed, unless in full */
+#define OTHERS 16          /* one setting of so many with several macros changed, unless in full */
 #define SHARE 15           /* one group of so many, unless in full, */
 #define GROUP_BYTES 200000 /* of which so much text is assembled */
 #define HASH_SLOTS (1u << 17)
@@ -58,14 +59,21 @@ typedef enum kind {
     ZOO,
     PROBES,
     STARTS,
+    SETTINGS,
     WINNERS,
     SKETCHES,
     CHILDREN,
     KINDS,
 } kind;
-static const char *const kind_names[KINDS] = {
-    "goldens", "matrix kernels",       "zoo",       "probes of the calibration", "starts of tasks",
-    "winners", "candidates' sketches", "candidates"};
+static const char *const kind_names[KINDS] = {[GOLDENS] = "goldens",
+                                              [MATRICES] = "matrix kernels",
+                                              [ZOO] = "zoo",
+                                              [PROBES] = "probes of the calibration",
+                                              [STARTS] = "starts of tasks",
+                                              [SETTINGS] = "starts at other macros",
+                                              [WINNERS] = "winners",
+                                              [SKETCHES] = "candidates' sketches",
+                                              [CHILDREN] = "candidates"};
 
 /* What the processes share. */
 typedef struct board {
@@ -194,7 +202,7 @@ static void check_built(sweep *s, kind k, const char *ptx, const char *name, siz
                         size_t turn, bool assembled) {
     if (!take(s, k, ptx, name)) {
         ev_error none = {.text = "the machine does not take it"};
-        if (k == STARTS)
+        if (k == STARTS || k == SETTINGS)
             refuse(s, k, ptx, name, built_for[build], &none);
         return;
     }
@@ -326,12 +334,22 @@ static bool is_taken(const task_start *start, size_t setting) {
     return away <= 1 || sum % OTHERS == 0;
 }
 
-/* Whether a setting is built for this target, unless in full: each start is for each, each value of
- * a macro for some. */
+static bool is_default(const task_start *start, size_t setting) {
+    for (size_t i = 0; i < start->macro_count; i++) {
+        const task_macro *m = &start->macros[i];
+        if (m->values[setting % m->value_count] != m->otherwise)
+            return false;
+        setting /= m->value_count;
+    }
+    return true;
+}
+
+/* Whether a setting is built for this target, unless in full: a start with its default macros is
+ * for each, each value of a macro for one. */
 static bool is_due(const task_start *start, size_t setting, size_t build) {
-    size_t count = settings_of(start), index = 0;
-    if (count <= BUILDS)
-        return (setting + build) % count == 0;
+    size_t index = 0;
+    if (is_default(start, setting))
+        return true;
     for (size_t m = 0; m < setting; m++)
         index += is_taken(start, m);
     return is_taken(start, setting) && index % BUILDS == build;
@@ -357,12 +375,13 @@ static void sweep_start(sweep *s, const task *t, const task_start *start, size_t
     ev_str ptx = EV_STR_EMPTY, name = EV_STR_EMPTY;
     ev_error err = {0};
     ev_str_printf(&name, "%s %s", t->name, start->name);
+    kind k = is_default(start, setting) ? STARTS : SETTINGS;
     ir_genome *genome = start_genome(start, setting, &name);
     ev_status status = variant_build(t, genome, built_for[build], &ptx, &err);
     if (status == EV_OK)
-        check_built(s, STARTS, ev_str_text(&ptx), ev_str_text(&name), build, turn, true);
+        check_built(s, k, ev_str_text(&ptx), ev_str_text(&name), build, turn, true);
     else
-        refuse(s, STARTS, "", ev_str_text(&name), built_for[build], &err);
+        refuse(s, k, "", ev_str_text(&name), built_for[build], &err);
     ir_genome_free(genome);
     ev_str_free(&ptx);
     ev_str_free(&name);
