@@ -296,7 +296,7 @@ typedef struct mutant {
     score s;
 } mutant;
 
-static ev_status skeleton(void *context, ev_str *ptx, ev_error *error) {
+static ev_status divided(void *context, ev_str *ptx, ev_error *error) {
     const mutant_bench *b = context;
     ev_str_append_n(ptx, b->origin.ptx, b->origin.ptx_bytes);
     return ev_str_status(ptx, error);
@@ -318,7 +318,7 @@ static bool make(mutant *m) {
                        .start = b->start,
                        .is_skeleton = ir_genome_is_skeleton(m->genome),
                        .origin = &b->origin,
-                       .skeleton = skeleton,
+                       .divided = divided,
                        .unmodified_context = b,
                        .may_alias = ir_base_may_alias(b->base),
                        .aligned = ir_genome_aligned(m->genome),
