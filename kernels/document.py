@@ -4,7 +4,7 @@
     kernels/document.py EVOKE measure         # models the starts; writes results/kernel-floors.json
     kernels/document.py EVOKE measure-changed # the same for the tasks that changed alone
     kernels/document.py EVOKE tune [KERNEL ...] # tunes the kernels, or all; results/kernel-tuned.json
-    kernels/document.py EVOKE tune-missing    # the same for kernels and devices without a row
+    kernels/document.py EVOKE tune-missing    # the same for kernels and devices without a row, or whose row has no genome
     kernels/document.py EVOKE                 # writes docs/kernels.md from the tasks and these files
     kernels/document.py EVOKE --check         # exit code 1 if the page or the floors are out of date
 
@@ -110,7 +110,8 @@ def tune(evoke, tasks, kernels, missing):
     if unknown:
         sys.exit(f"no such kernel: {', '.join(sorted(unknown))}")
     version = git("rev-parse", "--short=8", "HEAD")
-    done = {(row["kernel"], row["device"], row["task_sha256"]) for row in tuned()} if missing else set()
+    done = {(row["kernel"], row["device"], row["task_sha256"]) for row in tuned()
+            if missing and "genome" in row}
     jobs = [(task, device) for device in DEVICES for task in tasks
             if (not kernels or task["kernel"] in kernels) and
             (task["kernel"], device, task["task_sha256"]) not in done]

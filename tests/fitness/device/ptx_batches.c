@@ -1,3 +1,4 @@
+/* Modules of several PTX texts for the assembler, and what its log says of each text. */
 #include "tests/fitness/device/ptx_batches.h"
 
 #include "tests/fitness/device/ptx_join.h"
