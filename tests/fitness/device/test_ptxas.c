@@ -9,10 +9,10 @@
  * task for one, and each value of a macro and a sixteenth of the settings that change several
  * macros for one; of a group so much text is assembled as one long candidate has, or many short
  * ones, and all for one target by turns; and a matrix kernel and a file of goldens for sm_90 and
- * one other. `test_ptxas full` (or EVOKE_PTXAS_FULL=1) does all for all. EVOKE_PTXAS_KEEP names a
- * folder for texts that are refused. Work is shared by as many processes as there are processors.
- * Texts with one head are assembled together; where the assembler refuses some of them, each is
- * named. */
+ * one other. `test_ptxas full` (or EVOKE_PTXAS_FULL=1) does all for all; `test_ptxas shipped` does
+ * starts at their default macros and winners alone, for all. EVOKE_PTXAS_KEEP names a folder for
+ * texts that are refused. Work is shared by as many processes as there are processors. Texts with
+ * one head are assembled together; where the assembler refuses some of them, each is named. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/proc.h"
@@ -94,6 +94,7 @@ typedef struct sweep {
     ptx_batches *batches; /* of this process */
     ptxas p;
     bool has[TARGETS], full;
+    bool shipped; /* starts at their default macros and winners alone */
     task **tasks;
     size_t task_count;
     json_t *winners; /* rows of results/kernel-tuned.json */
@@ -395,8 +396,19 @@ static const task *task_named(const sweep *s, const char *name, const char *sha2
     return NULL;
 }
 
-/* The winner of a row; of a task that has changed since: nothing. What is for newer GPUs alone is
- * none of an older one's. */
+/* The compute capability that a device has, 0: it cannot be opened. */
+static int sm_of(const char *name) {
+    device *d = NULL;
+    ev_error ignored;
+    int sm = 0;
+    if (device_open(name, &d, &ignored) == EV_OK)
+        sm = device_properties_of(d)->sm;
+    device_close(d);
+    return sm;
+}
+
+/* The winner of a row; of a task that has changed since: nothing. The kernel may be another one for
+ * older GPUs than the winner's, without the places of its edits. */
 static void sweep_winner(sweep *s, const json_t *row, size_t build, size_t turn) {
     const char *kernel = json_string_value(json_object_get(row, "kernel")),
                *device = json_string_value(json_object_get(row, "device")),
@@ -415,8 +427,10 @@ static void sweep_winner(sweep *s, const json_t *row, size_t build, size_t turn)
         status = variant_build(t, genome, built_for[build], &ptx, &err);
     if (status == EV_OK)
         check_built(s, WINNERS, ev_str_text(&ptx), name, build, turn, true);
-    else
+    else if (built_for[build] >= sm_of(device))
         refuse(s, WINNERS, "", name, built_for[build], &err);
+    else
+        atomic_fetch_add(&s->shared->not_taken[WINNERS], 1);
     ir_genome_free(genome);
     ev_str_free(&ptx);
 }
@@ -459,6 +473,12 @@ static bool is_turn(size_t *at) {
     return (*at)-- == 0;
 }
 
+static bool is_wanted(const sweep *s, const task_start *start, size_t setting, size_t build) {
+    if (s->shipped)
+        return is_default(start, setting);
+    return s->full || is_due(start, setting, build);
+}
+
 static bool sweep_tasks(sweep *s, size_t *at) {
     for (size_t i = 0; i < s->task_count; i++) {
         const task *t = s->tasks[i];
@@ -466,14 +486,14 @@ static bool sweep_tasks(sweep *s, size_t *at) {
             for (size_t g = 0; g < GROUPS; g++) {
                 bool due =
                     (i + build) % BUILDS == 0 && (build + g) % BUILDS == 0 && (g + i) % SHARE == 0;
-                if ((s->full || due) && is_turn(at)) {
+                if ((s->full || due) && !s->shipped && is_turn(at)) {
                     sweep_group(s, t, g, build, g / BUILDS);
                     return true;
                 }
             }
             for (size_t k = 0; k < t->start_count; k++) {
                 for (size_t m = 0; m < settings_of(&t->starts[k]); m++) {
-                    if ((s->full || is_due(&t->starts[k], m, build)) && is_turn(at)) {
+                    if (is_wanted(s, &t->starts[k], m, build) && is_turn(at)) {
                         sweep_start(s, t, &t->starts[k], m, build, i + k + m / BUILDS);
                         return true;
                     }
@@ -536,6 +556,8 @@ static bool do_piece(sweep *s, size_t at) {
     char path[512];
     if (sweep_tasks(s, &at) || sweep_winners(s, &at))
         return true;
+    if (s->shipped)
+        return false;
     if (find_file(s, "tests/fitness/ptx", ".txt", TARGETS, &at, path)) {
         if (s->has[at] && (s->full || targets[at] == 90 || is_turn_of(path, at)))
             sweep_goldens(s, path, at);
@@ -629,7 +651,7 @@ static bool share(sweep *s) {
 }
 
 /* True: nothing was refused, and there was something of every kind. */
-static bool print(const board *b) {
+static bool print(const board *b, bool shipped) {
     bool fine = true;
     (void)printf("%-26s %8s %10s %8s %8s %8s %8s %10s\n", "", "texts", "assembled", "again",
                  "left out", "refused", "spilling", "not taken");
@@ -637,7 +659,8 @@ static bool print(const board *b) {
         (void)printf("%-26s %8u %10u %8u %8u %8u %8u %10u\n", kind_names[k], b->texts[k],
                      b->runs[k], b->known[k], b->left_out[k], b->refused[k], b->spilling[k],
                      b->not_taken[k]);
-        fine = fine && b->refused[k] == 0 && b->runs[k] > 0;
+        bool due = !shipped || k == STARTS || k == WINNERS;
+        fine = fine && b->refused[k] == 0 && (b->runs[k] > 0) == due;
     }
     (void)printf("%u starts of the assembler\n", b->calls);
     return fine;
@@ -656,7 +679,7 @@ static int run(sweep *s) {
     }
     double begin = ev_clock_now();
     bool fine = newest > 0 && ptx_batches_prove(&s->p, newest) && share(s);
-    fine = print(s->shared) && fine;
+    fine = print(s->shared, s->shipped) && fine;
     (void)printf("%.0f s\n", ev_clock_now() - begin);
     for (size_t i = 0; i < s->task_count; i++)
         task_free(s->tasks[i]);
@@ -669,7 +692,9 @@ static int run(sweep *s) {
 
 int main(int argc, char **argv) {
     const char *full = getenv("EVOKE_PTXAS_FULL");
-    sweep s = {.full = (argc > 1 && strcmp(argv[1], "full") == 0) ||
+    bool shipped = argc > 1 && strcmp(argv[1], "shipped") == 0;
+    sweep s = {.shipped = shipped,
+               .full = shipped || (argc > 1 && strcmp(argv[1], "full") == 0) ||
                        (full != NULL && strcmp(full, "1") == 0)};
     ptxas_find(&s.p);
     if (s.p.path[0] == '\0' || access(s.p.path, X_OK) != 0) {
