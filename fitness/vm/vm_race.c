@@ -97,7 +97,8 @@ static void start_over(vm_session *x) {
     for (uint32_t i = 0; m->peers && i < m->peers->count; i++)
         if (m->peers->members[i])
             forget_memory(m->peers->members[i]);
-    memset(x->races.words, 0, VM_RACE_WORDS * sizeof *x->races.words);
+    if (x->races.words) /* a launch without race checks has none */
+        memset(x->races.words, 0, VM_RACE_WORDS * sizeof *x->races.words);
     x->races.taken_count = 0;
     for (uint32_t r = 0; r < x->count; r++)
         forget_blocks(&x->ranks[r]);

@@ -67,7 +67,7 @@ static vm_result run(const fixture *f, const char *body, unsigned isa, uint64_t 
                         .block = {64, 1, 1},
                         .params = f->params,
                         .checks = checks,
-                        .fuel = 1u << 24,
+                        .fuel = 1u << 29,
                         .jobs = jobs,
                         .schedule_seed = seed};
     vm_result result;
@@ -216,6 +216,24 @@ static void test_unchecked(void **state) {
     }
 }
 
+/* A wait for copies ends the warp's stamp with race checks and without. After 2^20 of them stamps
+ * begin anew; without checks, this once ended the process. */
+static void test_stamps_begin_anew(void **state) {
+    static const char body[] =
+        "mov.u32 %r6, 0;\nTURN:\ncp.async.ca.shared.global [%r4], [%d3], 16;\n"
+        "cp.async.wait_all;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p4, %r6, 300000;\n"
+        "@%p4 bra TURN;";
+    static const vm_checks checks[] = {VM_CHECK_NONE, VM_CHECK_INIT, VM_CHECK_ALL};
+    const fixture *f = *state;
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        vm_memory_reset(f->memory, 0);
+        vm_result result = run(f, body, 0, 0, checks[i], 1);
+        if (!result.ok)
+            fail_msg("checks %u: %s", (unsigned)checks[i], result.trap.message);
+        assert_true(result.counters.warp_instructions > 6u * (1u << 20));
+    }
+}
+
 /* The plane of marks costs memory only where marked words may be written. */
 static void test_cost(void **state) {
     const fixture *f = *state;
@@ -232,6 +250,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_copies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unordered_wait, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchecked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_stamps_begin_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cost, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
