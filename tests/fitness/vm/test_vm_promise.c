@@ -230,7 +230,7 @@ static void test_stamps_begin_anew(void **state) {
         vm_result result = run(f, body, 0, 0, checks[i], 1);
         if (!result.ok)
             fail_msg("checks %u: %s", (unsigned)checks[i], result.trap.message);
-        assert_true(result.counters.warp_instructions > 6u * (1u << 20));
+        assert_true(result.counters.warp_instructions > 6ull * (1ull << 20));
     }
 }
 
