@@ -96,10 +96,9 @@ size_t ir_genome_division_count(const ir_genome *genome);
  * structural edit, else it lives in the arena. */
 ev_status ir_genome_plan(const ir_genome *genome, const launch_plan *from, ev_arena *arena,
                          const launch_plan **out, ev_error *err) EV_CHECKED;
-/* Appends the prefix as text, or its edits up to ir_genome_division_count: equal prefixes have
- * equal texts. Nothing, if there is none. */
-ev_status ir_genome_prefix_text(const ir_genome *genome, ev_str *out, ev_error *err) EV_CHECKED;
-ev_status ir_genome_division_text(const ir_genome *genome, ev_str *out, ev_error *err) EV_CHECKED;
+/* Appends the first `count` structural edits as text: equal edits have equal texts. */
+ev_status ir_genome_prefix_text(const ir_genome *genome, size_t count, ev_str *out,
+                                ev_error *err) EV_CHECKED;
 ir_edit_kind ir_genome_edit_kind(const ir_genome *genome, size_t index);
 /* The SHA-256 of one edit's JSON: equal edits have equal keys in all genomes. */
 ev_sha256 ir_genome_edit_key(const ir_genome *genome, size_t index);

@@ -186,16 +186,9 @@ ev_status ir_genome_plan(const ir_genome *genome, const launch_plan *from, ev_ar
     return EV_OK;
 }
 
-static ev_status append_edits(const ir_genome *genome, size_t count, ev_str *out, ev_error *err) {
+ev_status ir_genome_prefix_text(const ir_genome *genome, size_t count, ev_str *out, ev_error *err) {
+    assert(count <= ir_genome_prefix_count(genome));
     for (size_t i = 0; i < count; i++)
         ev_str_printf(out, "%s ", ir_genome_edit(genome, i)->key.hex);
     return ev_str_status(out, err);
-}
-
-ev_status ir_genome_prefix_text(const ir_genome *genome, ev_str *out, ev_error *err) {
-    return append_edits(genome, ir_genome_prefix_count(genome), out, err);
-}
-
-ev_status ir_genome_division_text(const ir_genome *genome, ev_str *out, ev_error *err) {
-    return append_edits(genome, ir_genome_division_count(genome), out, err);
 }

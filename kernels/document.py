@@ -118,6 +118,8 @@ def tune(evoke, tasks, kernels, missing):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         searches = [pool.submit(tune_one, evoke, task, device) for task, device in jobs]
         for search in concurrent.futures.as_completed(searches):
+            if search.exception():
+                pool.shutdown(cancel_futures=True)
             row = {**search.result(), "version": version}
             rows = [old for old in tuned() if (old["kernel"], old["device"]) != (row["kernel"], row["device"])]
             rows = sorted(rows + [row], key=lambda row: (row["device"], row["kernel"]))

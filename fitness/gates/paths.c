@@ -13,12 +13,12 @@
  * - waits: blocks wait for others, or the work of a block depends on which block comes last. A
  *   sample says nothing, so all blocks run.
  *
- * The pass runs the unmodified start at the candidate's macros, with those of its structural edits
- * that divide the work of blocks (candidate.division), never the candidate: so all variants whose
- * blocks do the same work are timed on the same blocks, whichever is judged first. Its result is
- * kept by case, start, macros and division. Where the start's blocks are alike at a
- * case, the pass at the first timed case decides for that case, too. A candidate whose start is not
- * at hand is its own subject. */
+ * The pass runs the start at the candidate's macros, with the structural edits up to the last one
+ * that divides the work of blocks (candidate.division), never the candidate: so all variants whose
+ * blocks do the same work are timed on the same blocks, whichever is judged first. The result is
+ * kept by case, start, macros and division. Where the start's blocks are alike at a case, the pass
+ * at the first timed case decides for that case, too. A candidate whose start is not at hand is its
+ * own subject. */
 #include "fitness/gates/fitness_impl.h"
 #include "fitness/gates/sample.h"
 

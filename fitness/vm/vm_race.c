@@ -12,6 +12,7 @@
  */
 #include "fitness/vm/vm_wave.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -97,8 +98,7 @@ static void start_over(vm_session *x) {
     for (uint32_t i = 0; m->peers && i < m->peers->count; i++)
         if (m->peers->members[i])
             forget_memory(m->peers->members[i]);
-    if (x->races.words) /* a launch without race checks has none */
-        memset(x->races.words, 0, VM_RACE_WORDS * sizeof *x->races.words);
+    memset(x->races.words, 0, VM_RACE_WORDS * sizeof *x->races.words);
     x->races.taken_count = 0;
     for (uint32_t r = 0; r < x->count; r++)
         forget_blocks(&x->ranks[r]);
@@ -109,6 +109,7 @@ static void start_over(vm_session *x) {
 void vm_race_stamp(vm_warp *w) {
     vm_state *s = w->state;
     vm_races *r = s->races;
+    assert(w->check_races); /* else stamps that run out would meet no table of words */
     if (r->stamp >= VM_RACE_STAMPS && s->tracked) { /* one job will do it all again */
         s->order_matters = true;
         w->stamp = r->stamp;

@@ -106,7 +106,9 @@ static char *key_of(const ir_genome *genome) {
     ev_str key = EV_STR_EMPTY;
     ev_str_printf(&key, "%s\n\n", code); /* no macro has an empty name */
     free(code);
-    char *text = ir_genome_prefix_text(genome, &key, NULL) == EV_OK ? ev_str_take(&key) : NULL;
+    size_t count = ir_genome_prefix_count(genome);
+    bool made = ir_genome_prefix_text(genome, count, &key, NULL) == EV_OK;
+    char *text = made ? ev_str_take(&key) : NULL;
     ev_str_free(&key);
     return text;
 }

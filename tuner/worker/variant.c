@@ -147,24 +147,22 @@ ev_status variant_genome(const char *text, const char *name, ir_genome **out, ev
     return status;
 }
 
-/* *out: what `append` says of the genome; NULL: nothing. */
-static ev_status take_text(const ir_genome *genome,
-                           ev_status (*append)(const ir_genome *, ev_str *, ev_error *),
-                           ev_arena *arena, const char **out, ev_error *err) {
+/* *out: the text of the first `count` structural edits; NULL: there are none. */
+static ev_status take_text(const ir_genome *genome, size_t count, ev_arena *arena, const char **out,
+                           ev_error *err) {
     ev_str text = EV_STR_EMPTY;
-    ev_status status = append(genome, &text, err);
     *out = NULL;
-    if (status == EV_OK && text.length > 0) {
-        *out = ev_arena_strdup(arena, ev_str_text(&text));
-        status = *out ? EV_OK : ev_fail_memory(err, text.length);
-    }
+    if (count == 0)
+        return EV_OK;
+    EV_TRY(ir_genome_prefix_text(genome, count, &text, err));
+    *out = ev_arena_strdup(arena, ev_str_text(&text));
     ev_str_free(&text);
-    return status;
+    return *out != NULL ? EV_OK : ev_fail_memory(err, 1);
 }
 
 ev_status variant_structure(const ir_genome *genome, ev_arena *arena, candidate *out,
                             ev_error *err) {
     ir_genome_idle_parts(genome, out->idle_parts);
-    EV_TRY(take_text(genome, ir_genome_prefix_text, arena, &out->structure, err));
-    return take_text(genome, ir_genome_division_text, arena, &out->division, err);
+    EV_TRY(take_text(genome, ir_genome_prefix_count(genome), arena, &out->structure, err));
+    return take_text(genome, ir_genome_division_count(genome), arena, &out->division, err);
 }

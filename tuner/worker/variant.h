@@ -1,4 +1,5 @@
-/* Variant: builds a genome of a task outside a search, in a child process. */
+/* Variant: builds a genome of a task outside a search, in a child process, and tells what a genome
+ * says of a candidate. */
 #ifndef TUNER_WORKER_VARIANT_H
 #define TUNER_WORKER_VARIANT_H
 

@@ -348,12 +348,9 @@ static bool is_default(const task_start *start, size_t setting) {
 /* Whether a setting is built for this target, unless in full: a start with its default macros is
  * for each, each value of a macro for one. */
 static bool is_due(const task_start *start, size_t setting, size_t build) {
-    size_t index = 0;
     if (is_default(start, setting))
         return true;
-    for (size_t m = 0; m < setting; m++)
-        index += is_taken(start, m);
-    return is_taken(start, setting) && index % BUILDS == build;
+    return is_taken(start, setting) && ev_mix64(setting) % BUILDS == build;
 }
 
 static ir_genome *start_genome(const task_start *start, size_t setting, ev_str *name) {
@@ -407,8 +404,8 @@ static int sm_of(const char *name) {
     return sm;
 }
 
-/* The winner of a row; of a task that has changed since: nothing. The kernel may be another one for
- * older GPUs than the winner's, without the places of its edits. */
+/* The winner of a row; of a task that has changed since: nothing. For other GPUs than the winner's
+ * the kernel may be another one, without the places of its edits. */
 static void sweep_winner(sweep *s, const json_t *row, size_t build, size_t turn) {
     const char *kernel = json_string_value(json_object_get(row, "kernel")),
                *device = json_string_value(json_object_get(row, "device")),
@@ -427,7 +424,7 @@ static void sweep_winner(sweep *s, const json_t *row, size_t build, size_t turn)
         status = variant_build(t, genome, built_for[build], &ptx, &err);
     if (status == EV_OK)
         check_built(s, WINNERS, ev_str_text(&ptx), name, build, turn, true);
-    else if (built_for[build] >= sm_of(device))
+    else if (built_for[build] == sm_of(device))
         refuse(s, WINNERS, "", name, built_for[build], &err);
     else
         atomic_fetch_add(&s->shared->not_taken[WINNERS], 1);

@@ -216,8 +216,8 @@ static void test_unchecked(void **state) {
     }
 }
 
-/* A wait for copies behind a barrier takes a new stamp, with race checks and without. After 2^20 of
- * them stamps begin anew; without checks, this once ended the process. */
+/* With race checks, a wait for copies behind a barrier takes a new stamp, and after 2^20 of them
+ * stamps begin anew. Without checks, stamps that ran out once ended the process. */
 static void test_stamps_begin_anew(void **state) {
     static const char body[] =
         "mov.u32 %r6, 0;\nTURN:\ncp.async.ca.shared.global [%r4], [%d3], 16;\n"

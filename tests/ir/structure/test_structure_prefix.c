@@ -89,8 +89,8 @@ static void the_prefix_belongs_to_the_base(void **state) {
     assert_false(ir_genome_same_base(one, plain) || same_base_key(one, plain));
     assert_false(ir_genome_same_base(one, two) || same_base_key(one, two));
     ev_str a = EV_STR_EMPTY, b = EV_STR_EMPTY;
-    OK(ir_genome_prefix_text(one, &a, &err));
-    OK(ir_genome_prefix_text(edited, &b, &err));
+    OK(ir_genome_prefix_text(one, ir_genome_prefix_count(one), &a, &err));
+    OK(ir_genome_prefix_text(edited, ir_genome_prefix_count(edited), &b, &err));
     assert_string_equal(ev_str_text(&a), ev_str_text(&b));
     ev_str_free(&a);
     ev_str_free(&b);

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "fitness/device/device.h"
 #include "ir/ir.h"
+#include "ir/structure_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -417,6 +418,16 @@ static void hold_work(const row *r, const lengths *before, const lengths *after)
     }
 }
 
+static bool is_held[IR_EDIT_COUNT]; /* whether hold_work has seen the kind */
+
+/* Each kind whose row says that it keeps the work was held against that. */
+static void hold_all_kinds(void) {
+    for (size_t kind = IR_EDIT_LOCAL_COUNT; kind < IR_EDIT_COUNT; kind++) {
+        if (ir_structure_row_of((ir_edit_kind)kind)->work == IR_WORK_KEPT && !is_held[kind])
+            fail_msg("no row shows that %s keeps the work", ir_edit_name((ir_edit_kind)kind));
+    }
+}
+
 static void compare(const subject *s, const row *r) {
     ev_arena *arena = ev_arena_new();
     launch_rule rule;
@@ -430,11 +441,14 @@ static void compare(const subject *s, const row *r) {
     ir_build *build = build_all(edited, genome);
     size_t bytes;
     const char *ptx = ir_build_ptx(build, &bytes);
+    bool keeps = ir_genome_division_count(genome) == 0;
+    for (size_t i = 0; keeps && i < ir_genome_prefix_count(genome); i++)
+        is_held[ir_genome_edit_kind(genome, i)] = true;
     for (size_t i = 0; i < SHAPES; i++) {
         const float *want = wanted[s - subjects][i];
         lengths paths;
         float *got = run(ptx, bytes, after, &shapes[i], &paths);
-        if (ir_genome_division_count(genome) == 0)
+        if (keeps)
             hold_work(r, &wanted_paths[s - subjects][i], &paths);
         free(paths.of);
         for (int k = 0; k < shapes[i].m * shapes[i].n; k++) {
@@ -467,6 +481,7 @@ static void each_row(void **state) {
         print_message("%s %s\n", rows[i].entry, rows[i].edits);
         (rows[i].reason ? refuse : compare)(find_subject(rows[i].entry), &rows[i]);
     }
+    hold_all_kinds();
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0] * SHAPES; i++) {
         free(wanted[i / SHAPES][i % SHAPES]);
         free(wanted_paths[i / SHAPES][i % SHAPES].of);
