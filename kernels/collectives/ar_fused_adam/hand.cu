@@ -85,7 +85,7 @@ template <int RANKS> static __device__ __forceinline__ void run(const launch &l,
         wait_all(l, piece, 2 * l.epoch);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 768 / BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, 512 / BLOCK)
     ar_fused_adam(const float *__restrict__ gradient, float *parameter,
                   float *const *__restrict__ parameters, float *m, float *v, float *stage,
                   float *const *__restrict__ stages, unsigned *flags,

@@ -108,7 +108,7 @@ static __device__ __forceinline__ void reduce_any(const float *__restrict__ inpu
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK)
     ar_oneshot(const float *__restrict__ input, float *__restrict__ output, float *stage,
                float *const *__restrict__ stages, unsigned *flags,
                unsigned *const *__restrict__ all_flags, int n, int ranks, int rank,

@@ -116,7 +116,7 @@ static __device__ __forceinline__ void store_row(float *__restrict__ row, int le
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 512 / THREADS)
     fft_conv2d_bp_data(const float *__restrict__ dY, const float *__restrict__ F,
                        float *__restrict__ dX, int channels, int outputs, int height, int width) {
     __shared__ float2 spectrum[PAIRS][TILE][TILE];

@@ -24,19 +24,19 @@
 
 static __device__ __forceinline__ void load_w(const float *__restrict__ W, int first, int J, int H,
                                               int column, float w[UNROLL]) {
+    const float *from = W + (size_t)first * H + column;
 #pragma unroll
-    for (int u = 0; u < UNROLL; u++) {
-        const int j = first + u * SLOTS;
-        w[u] = column < H && j < J ? __ldg(W + (size_t)j * H + column) : 0.0f;
-    }
+    for (int u = 0; u < UNROLL; u++)
+        w[u] = column < H && first + u * SLOTS < J ? __ldg(from + u * SLOTS * H) : 0.0f;
 }
 
 static __device__ __forceinline__ void load_g(const float *__restrict__ dG, int first_row, int B,
                                               int first, int J, int thread, float g[STAGED]) {
+    const float *from = dG + (size_t)first_row * J + first;
 #pragma unroll
     for (int i = 0; i < STAGED; i++) {
-        const int at = i * THREADS + thread, row = first_row + at / CHUNK, j = first + at % CHUNK;
-        g[i] = row < B && j < J ? __ldg(dG + (size_t)row * J + j) : 0.0f;
+        const int at = i * THREADS + thread, row = at / CHUNK, j = at % CHUNK;
+        g[i] = first_row + row < B && first + j < J ? __ldg(from + row * J + j) : 0.0f;
     }
 }
 

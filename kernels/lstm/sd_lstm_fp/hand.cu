@@ -26,7 +26,7 @@ static __device__ __forceinline__ float sigmoid(float x) {
     return 1.0f / (1.0f + expf(-x));
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 640 / THREADS)
     sd_lstm_fp(const float *__restrict__ X, const int *__restrict__ kept,
                const float *__restrict__ W, const float *__restrict__ G,
                const float *__restrict__ C, float *__restrict__ gates, float *__restrict__ C_out,

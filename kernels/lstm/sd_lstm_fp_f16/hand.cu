@@ -121,7 +121,8 @@ product(float (&sum)[TILES][EIGHTS][4], const unsigned short *__restrict__ X,
         const int *__restrict__ kept, const unsigned short *__restrict__ W, unsigned *mask, int B,
         int H, int k, int first_unit, int first_row) {
     const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4;
-    const unsigned short *rows[TILES][2];
+    const unsigned short *rows[TILES][2], *x_rows = X + (size_t)first_row * H;
+    const int last = B - 1 - first_row;
     eight w[STEPS][TILES][2];
 #pragma unroll
     for (int t = 0; t < TILES; t++) {
@@ -148,21 +149,17 @@ product(float (&sum)[TILES][EIGHTS][4], const unsigned short *__restrict__ X,
         for (int s = 0; s < STEPS; s++) {
             const int at = turn + s * STRIDE;
             const eight on = mask8<VECTOR>(at < H ? mask[at / 32] : 0);
-            eight x[EIGHTS];
 #pragma unroll
             for (int n = 0; n < EIGHTS; n++) {
-                const int b = first_row + 8 * n + group;
-                x[n] = load8<VECTOR>(X + (size_t)min(B - 1, b) * H, at, b < B ? H : 0);
-            }
-#pragma unroll
-            for (int n = 0; n < EIGHTS; n++) {
+                /* The last sequence stands for those behind it, whose sums are not stored. */
+                eight x = load8<VECTOR>(x_rows + min(last, 8 * n + group) * H, at, H);
 #pragma unroll
                 for (int i = 0; i < 4; i++)
-                    x[n].pair[i] &= on.pair[i];
+                    x.pair[i] &= on.pair[i];
 #pragma unroll
                 for (int t = 0; t < TILES; t++) {
-                    multiply(sum[t][n], w[s][t][0], w[s][t][1], x[n], 0);
-                    multiply(sum[t][n], w[s][t][0], w[s][t][1], x[n], 2);
+                    multiply(sum[t][n], w[s][t][0], w[s][t][1], x, 0);
+                    multiply(sum[t][n], w[s][t][0], w[s][t][1], x, 2);
                 }
             }
 #pragma unroll

@@ -122,14 +122,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     float4 sum[COLUMNS] = {};
     float4 y_next[Y_LOADS], x_next[X_LOADS];
-    int m = blockIdx.z * part;
+    const int begin = blockIdx.z * part;
     int buffer = 0;
     if (thread < DEPTH)
-        ((int *)places[0])[thread] = place_of(m + thread, end, side, width, channels);
+        ((int *)places[0])[thread] = place_of(begin + thread, end, side, width, channels);
     __syncthreads();
 #pragma unroll 1
-    for (int step = -1; step < 0 || m < end + DEPTH; step++) {
-        /* Load tile step + 1, multiply tile step. */
+    for (int m = begin; m == begin || m < end + DEPTH; m += DEPTH) {
+        /* Load the tile at m, multiply the one before. */
 #pragma unroll
         for (int i = 0; i < Y_LOADS; i++) {
             int pixel = m + i * WARPS + warp;
@@ -145,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (thread < DEPTH)
             ((int *)places[buffer ^ 1])[thread] =
                 place_of(m + DEPTH + thread, end, side, width, channels);
-        if (step >= 0)
+        if (m > begin)
             multiply(shared[buffer ^ 1], warp, lane, sum);
 #pragma unroll
         for (int i = 0; i < Y_LOADS; i++)
@@ -162,7 +162,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
         __syncthreads();
         buffer ^= 1;
-        m += DEPTH;
     }
 
     const int first = blockIdx.x * BLOCK_COLUMNS + warp * COLUMNS;

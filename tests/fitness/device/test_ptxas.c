@@ -3,16 +3,18 @@
  * kernels, the tests' zoo, all probes of the calibration, all starts of the shipped tasks at all
  * values of their macros, and 200 random candidates a task, each by LLVM and as the direct
  * emitter's sketch, for sm_75, 80, 89, 90, 100 and 120, as far as this assembler has them. None of
- * the tasks' own texts meets a known fault of ptxas.
+ * the tasks' own texts meets a known fault of ptxas; starts at their default macros and winners do
+ * not spill.
  *
  * Without an argument each start is built for each target, a group of ten candidates of each third
  * task for one, and each value of a macro and a sixteenth of the settings that change several
  * macros for one; of a group so much text is assembled as one long candidate has, or many short
  * ones, and all for one target by turns; and a matrix kernel and a file of goldens for sm_90 and
- * one other. `test_ptxas full` (or EVOKE_PTXAS_FULL=1) does all for all; `test_ptxas shipped` does
- * starts at their default macros and winners alone, for all. EVOKE_PTXAS_KEEP names a folder for
- * texts that are refused. Work is shared by as many processes as there are processors. Texts with
- * one head are assembled together; where the assembler refuses some of them, each is named. */
+ * one other. `test_ptxas full` (or EVOKE_PTXAS_FULL=1) does all for all; `test_ptxas shipped
+ * [TASK ...]` does starts at their default macros and winners alone, for all. EVOKE_PTXAS_KEEP
+ * names a folder for texts that are refused, and for starts and winners that spill. Work is shared
+ * by as many processes as there are processors. Texts with one head are assembled together; where
+ * the assembler refuses some of them, each is named. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/proc.h"
@@ -98,6 +100,7 @@ typedef struct sweep {
     task **tasks;
     size_t task_count;
     json_t *winners; /* rows of results/kernel-tuned.json */
+    char **names;    /* of the tasks, NULL behind the last; none: all shipped ones */
     char *home;
 } sweep;
 
@@ -120,13 +123,13 @@ static bool is_known(sweep *s, const char *ptx, int sm) {
 }
 
 /* To have something to look at. */
-static void keep(const char *ptx, const char *name) {
+static void keep(const char *ptx, const char *name, int sm) {
     const char *folder = getenv("EVOKE_PTXAS_KEEP");
     ev_error ignored;
     ev_str path = EV_STR_EMPTY;
     if (folder == NULL)
         return;
-    ev_str_printf(&path, "%s/%s.ptx", folder, name);
+    ev_str_printf(&path, "%s/%s sm_%d.ptx", folder, name, sm);
     for (char *at = path.data + strlen(folder) + 1; *at != '\0'; at++)
         *at = *at == '/' || *at == ' ' ? '_' : *at;
     (void)ev_file_write(ev_str_text(&path), ptx, strlen(ptx), &ignored);
@@ -135,11 +138,9 @@ static void keep(const char *ptx, const char *name) {
 
 static void refuse(sweep *s, kind k, const char *ptx, const char *name, int sm,
                    const ev_error *err) {
-    char label[300];
     atomic_fetch_add(&s->shared->refused[k], 1);
     (void)fprintf(stderr, "%s %s, sm_%d: %.600s\n", kind_names[k], name, sm, err->text);
-    (void)snprintf(label, sizeof label, "%.200s sm_%d", name, sm);
-    keep(ptx, label);
+    keep(ptx, name, sm);
 }
 
 static bool machine_takes(const char *ptx, ev_error *err) {
@@ -149,6 +150,11 @@ static bool machine_takes(const char *ptx, ev_error *err) {
     return status == EV_OK;
 }
 
+/* What is delivered: its texts may not spill. */
+static bool is_shipped(kind k) {
+    return k == STARTS || k == WINNERS;
+}
+
 static void on_verdict(void *context, const ptx_verdict *v) {
     sweep *s = context;
     if (v->refused != NULL) {
@@ -156,9 +162,11 @@ static void on_verdict(void *context, const ptx_verdict *v) {
         return;
     }
     atomic_fetch_add(&s->shared->spilling[v->kind], 1);
-    if (v->kind == STARTS || v->kind == WINNERS)
-        (void)printf("%s %s, sm_%d: spills %lu bytes a thread\n", kind_names[v->kind], v->name,
-                     v->sm, v->spilled);
+    if (is_shipped(v->kind)) {
+        (void)fprintf(stderr, "%s %s, sm_%d: spills %lu bytes a thread\n", kind_names[v->kind],
+                      v->name, v->sm, v->spilled);
+        keep(v->text, v->name, v->sm);
+    }
 }
 
 /* ---- one text for one target ---- */
@@ -598,15 +606,30 @@ static int find_targets(sweep *s) {
     return newest;
 }
 
+static bool is_named(char *const *names, const char *name) {
+    bool found = *names == NULL;
+    for (; *names != NULL; names++)
+        found = found || strcmp(*names, name) == 0;
+    return found;
+}
+
 static ev_status open_tasks(sweep *s, ev_error *err) {
     char **paths = NULL;
     size_t count = 0;
     EV_TRY(task_list_shipped(&paths, &count, err));
     s->tasks = calloc(count, sizeof(task *));
     ev_status status = s->tasks != NULL ? EV_OK : ev_fail_memory(err, count);
-    for (; status == EV_OK && s->task_count < count; s->task_count += status == EV_OK)
-        status = task_open(paths[s->task_count], &s->tasks[s->task_count], err);
+    for (size_t i = 0; status == EV_OK && i < count; i++) {
+        task *t = NULL;
+        status = task_open(paths[i], &t, err);
+        if (status == EV_OK && is_named(s->names, t->name))
+            s->tasks[s->task_count++] = t;
+        else
+            task_free(t);
+    }
     task_list_free(paths, count);
+    if (status == EV_OK && s->task_count == 0)
+        return ev_fail(err, EV_BAD, "no task has one of these names; `evoke list` tells them");
     return status;
 }
 
@@ -647,7 +670,8 @@ static bool share(sweep *s) {
     return fine;
 }
 
-/* True: nothing was refused, and there was something of every kind. */
+/* True: nothing was refused, no start and no winner spills, and there was something of every kind.
+ */
 static bool print(const board *b, bool shipped) {
     bool fine = true;
     (void)printf("%-26s %8s %10s %8s %8s %8s %8s %10s\n", "", "texts", "assembled", "again",
@@ -656,8 +680,8 @@ static bool print(const board *b, bool shipped) {
         (void)printf("%-26s %8u %10u %8u %8u %8u %8u %10u\n", kind_names[k], b->texts[k],
                      b->runs[k], b->known[k], b->left_out[k], b->refused[k], b->spilling[k],
                      b->not_taken[k]);
-        bool due = !shipped || k == STARTS || k == WINNERS;
-        fine = fine && b->refused[k] == 0 && (b->runs[k] > 0) == due;
+        fine = fine && b->refused[k] == 0 && (b->spilling[k] == 0 || !is_shipped(k)) &&
+               (b->runs[k] > 0) == (!shipped || is_shipped(k));
     }
     (void)printf("%u starts of the assembler\n", b->calls);
     return fine;
@@ -691,6 +715,7 @@ int main(int argc, char **argv) {
     const char *full = getenv("EVOKE_PTXAS_FULL");
     bool shipped = argc > 1 && strcmp(argv[1], "shipped") == 0;
     sweep s = {.shipped = shipped,
+               .names = shipped ? &argv[2] : &argv[argc],
                .full = shipped || (argc > 1 && strcmp(argv[1], "full") == 0) ||
                        (full != NULL && strcmp(full, "1") == 0)};
     ptxas_find(&s.p);
