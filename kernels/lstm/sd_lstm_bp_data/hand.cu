@@ -112,15 +112,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
 
-    /* The block's part of each row, zeros between the kept neurons. */
-    const int from = blockIdx.x == 0 ? 0 : columns[0], width = columns[COLUMNS] - from;
-    for (int i = thread; i < width * ROWS; i += THREADS) {
-        const int r = i / width, h = from + i % width;
-        float v = 0.0f;
+    /* The block's part of each row, a warp a row; zeros between the kept neurons. */
+    const int from = blockIdx.x == 0 ? 0 : columns[0], end = columns[COLUMNS];
+    for (int r = warp; r < ROWS && first_row + r < B; r += WARPS) {
+        for (int h = from + lane; h < end; h += 32) {
+            float v = 0.0f;
 #pragma unroll
-        for (int c = 0; c < COLUMNS; c++)
-            v = columns[c] == h ? total[c][r] : v;
-        if (first_row + r < B)
+            for (int c = 0; c < COLUMNS; c++) {
+                const float t = total[c][r];
+                v = columns[c] == h ? t : v;
+            }
             dX[(size_t)(first_row + r) * H + h] = v;
+        }
     }
 }

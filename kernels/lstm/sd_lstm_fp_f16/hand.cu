@@ -148,11 +148,12 @@ product(float (&sum)[TILES][EIGHTS][4], const unsigned short *__restrict__ X,
 #pragma unroll
         for (int s = 0; s < STEPS; s++) {
             const int at = turn + s * STRIDE;
-            const eight on = mask8<VECTOR>(at < H ? mask[at / 32] : 0);
+            const unsigned bits = at < H ? mask[at / 32] : 0;
 #pragma unroll
             for (int n = 0; n < EIGHTS; n++) {
                 /* The last sequence stands for those behind it, whose sums are not stored. */
                 eight x = load8<VECTOR>(x_rows + min(last, 8 * n + group) * H, at, H);
+                const eight on = mask8<VECTOR>(bits);
 #pragma unroll
                 for (int i = 0; i < 4; i++)
                     x.pair[i] &= on.pair[i];
