@@ -3,7 +3,7 @@
 
     kernels/document.py EVOKE measure         # models the starts; writes results/kernel-floors.json
     kernels/document.py EVOKE measure-changed # the same for the tasks that changed alone
-    kernels/document.py EVOKE tune [KERNEL ...] # tunes the kernels, or all; results/kernel-tuned.json
+    kernels/document.py EVOKE tune [KERNEL ...] # tunes the kernels, or all; results/kernel-tuned.json; needs ptxas
     kernels/document.py EVOKE tune-missing    # the same for kernels and devices without a row, or whose row has no genome
     kernels/document.py EVOKE                 # writes docs/kernels.md from the tasks and these files
     kernels/document.py EVOKE --check         # exit code 1 if the page or the floors are out of date
@@ -27,6 +27,7 @@ HOME = pathlib.Path(__file__).resolve().parent.parent
 FIGURES = HOME / "results" / "kernel-floors.json"
 TUNED = HOME / "results" / "kernel-tuned.json"
 EVALUATIONS = 100
+ARCHITECTURES = (80, 89, 90, 100, 120) # the winners must fit those from their GPU's on (tune --assemble)
 PAGE = HOME / "docs" / "kernels.md"
 PROSE = HOME / "kernels" / "document.md"
 DEVICES = ("vm:h200", "vm:a100")
@@ -128,11 +129,17 @@ def tune(evoke, tasks, kernels, missing):
             print(f"{row['kernel']}, {row['device']}", file=sys.stderr)
 
 
+def architectures(evoke, device):
+    sm, = [known["sm"] for known in ask(evoke, "devices")["devices"] if known["device"] == device]
+    return ",".join(f"sm_{number}" for number in ARCHITECTURES if number >= sm)
+
+
 def tune_one(evoke, task, device):
     """The row of one search, which has one worker, since as many searches run as there are processors."""
     with tempfile.TemporaryDirectory() as folder:
         answer = ask(evoke, "tune", task["kernel"], "--device", device, "--seed", "1", "--workers", "1",
-                     "--evaluations", str(EVALUATIONS), "--records", folder + "/records")
+                     "--evaluations", str(EVALUATIONS), "--records", folder + "/records",
+                     "--assemble", architectures(evoke, device))
         with contextlib.closing(sqlite3.connect(folder + "/records")) as records:
             genome, = records.execute("SELECT genome FROM winner").fetchone()
     keep = ("case", "baseline_ns", "hand_ns", "best_ns", "floor_ns")

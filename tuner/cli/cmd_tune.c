@@ -109,6 +109,16 @@ ev_status cmd_without(const cli_args *args, bool without[IR_EDIT_COUNT], ev_erro
     return list ? cli_words(list, leave_out, without, err) : EV_OK;
 }
 
+static ev_status add_target(void *context, const char *word, ev_error *err) {
+    ev_status status = ptxas_add_target(context, word, err);
+    return status == EV_OK ? EV_OK : ev_wrap(err, status, "--assemble");
+}
+
+static ev_status read_targets(const cli_args *args, ptxas_targets *to, ev_error *err) {
+    const char *list = cli_text(args, CLI_OPT_ASSEMBLE);
+    return list ? cli_words(list, add_target, to, err) : EV_OK;
+}
+
 /* ---- results ---- */
 
 static ev_status print_report_json(cmd_context *c, const tune_report *r, ev_error *err) {
@@ -443,6 +453,7 @@ ev_status cmd_tune(cmd_context *c, ev_error *err) {
     ev_stop_catch();
     tune_options o = options_of(c->args);
     EV_TRY(cmd_without(c->args, o.without, err));
+    EV_TRY(read_targets(c->args, &o.assemble, err));
     if (look_is_gpu(o.device)) {
         look_devices gpus;
         EV_TRY(look_at_gpus(o.device, &gpus, err));

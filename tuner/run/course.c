@@ -104,7 +104,21 @@ double course_baseline_mean(const course *c, corpus_split split) {
     return count > 0 ? exp(sum / (double)count) : 0;
 }
 
+/* The text of a variant is for the device's architecture and newer ones. */
+static ev_status check_targets(const course *c, ev_error *err) {
+    const ptxas_targets *targets = &c->run->options->assemble;
+    for (size_t i = 0; i < targets->count; i++) {
+        if (targets->sm[i] < (int)c->ready->sm)
+            return ev_fail(err, EV_BAD,
+                           "--assemble sm_%d: the PTX of this device's variants is for sm_%d and "
+                           "newer; leave sm_%d out",
+                           targets->sm[i], (int)c->ready->sm, targets->sm[i]);
+    }
+    return EV_OK;
+}
+
 static ev_status check_ready(course *c, ev_error *err) {
+    EV_TRY(check_targets(c, err));
     if (strcmp(c->ready->task_sha256, c->t->sha256.hex) != 0)
         return ev_fail(err, EV_BAD,
                        "the task %s changed while it was read, or is another one where the worker "

@@ -204,8 +204,8 @@ ev_status finish_promote(finish *f, const ir_genome *genome, double ns, verdict 
  * is judged once. A bisect_test; its context is a finish. */
 ev_status finish_is_wrong(void *context, const ir_genome *genome, bool *wrong,
                           ev_error *err) EV_CHECKED;
-/* Judges a genome by all checks of gate 6 and keeps it in f->kept if it is right, although it may
- * be too slow. *right: it is kept. */
+/* Judges a genome by all checks of gate 6 and keeps it in f->kept if it is right and the assembler
+ * takes it (tune_options.assemble), although it may be too slow. *right: it is kept. */
 ev_status finish_judge_whole(finish *f, const ir_genome *genome, bool *right,
                              ev_error *err) EV_CHECKED;
 /* Sets the genome's verdict to SLOW. */

@@ -16,6 +16,8 @@
 #define COST_RIGHT 4
 #define BUDGET_WINNER 32 /* in addition, for the winner's minimisation */
 
+#define ASSEMBLER "assembler: " /* how a refusal by ptxas begins */
+
 static const unsigned budgets[SEARCH_FORMS] = {[SEARCH_PLAIN] = 64, [SEARCH_STRUCTURED] = 64};
 
 search_form finish_form(const ir_genome *genome) {
@@ -192,21 +194,52 @@ static ev_status note_wrong(finish *f, const ir_genome *genome, const score *s, 
     return status;
 }
 
+static void take_score(pool_job *job, const score *s) {
+    job->answer.done.score = *s; /* the record has it from there */
+    child_result_take_score(&job->result, s);
+}
+
 /* Runs the stress on a variant that passed all checks of gate 6, though it may be too slow. */
-static ev_status stress(finish *f, const ir_genome *genome, const fitness_bar *bar, pool_job *job,
-                        score *s, ev_error *err) {
-    bool is_correct = s->stopped == GATE_NONE || (bar->is_last && s->ns > 0);
-    if (!is_correct)
-        return EV_OK;
+static ev_status stress(finish *f, const ir_genome *genome, pool_job *job, score *s,
+                        ev_error *err) {
     score before = *s;
     free(f->stress);
     f->stress = NULL;
     EV_TRY(finish_stress(f, genome, job, s, err));
-    if (s->ns == before.ns)
-        return EV_OK;
-    job->answer.done.score = *s; /* the record has it from there */
-    child_result_take_score(&job->result, s);
+    if (s->ns != before.ns)
+        take_score(job, s);
     return EV_OK;
+}
+
+/* Refuses a right variant to which the assembler objects (tune_options.assemble). The variant keeps
+ * its time, and its edits are not to blame for an error. Unmodified starts pass. */
+static ev_status assemble(const finish *f, const ir_genome *genome, pool_job *job, score *s,
+                          ev_error *err) {
+    bool is_start = ir_genome_edit_count(genome) == 0 && ir_genome_macro_count(genome) == 0;
+    char why[sizeof s->reason - sizeof ASSEMBLER];
+    if (is_start || s->ns <= 0 || !job->reply || !job->reply->has_code)
+        return EV_OK;
+    EV_TRY(ptxas_object(&f->c->run->options->assemble, job->reply->code.ptx, why, sizeof why, err));
+    if (why[0] == '\0')
+        return EV_OK;
+    s->stopped = GATE_PROMOTED;
+    (void)snprintf(s->reason, sizeof s->reason, ASSEMBLER "%s", why);
+    take_score(job, s);
+    return EV_OK;
+}
+
+/* What is tried on a variant that passed all checks of gate 6, though it may be too slow. */
+static ev_status try_right(finish *f, const ir_genome *genome, const fitness_bar *bar,
+                           pool_job *job, score *s, ev_error *err) {
+    if (s->stopped != GATE_NONE && (!bar->is_last || s->ns <= 0))
+        return EV_OK;
+    EV_TRY(stress(f, genome, job, s, err));
+    return assemble(f, genome, job, s, err);
+}
+
+/* By the score, which may be one of the records. */
+static bool is_refused_by_assembler(const score *s) {
+    return s->stopped != GATE_NONE && strncmp(s->reason, ASSEMBLER, strlen(ASSEMBLER)) == 0;
 }
 
 /* `keeps_slow`: also a variant that is too slow is kept in f->kept. */
@@ -216,7 +249,7 @@ static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitn
     EV_TRY(course_promote(f->c, genome, bar, &job, err));
     score s = {0};
     bool scored = job_score(job, &s);
-    ev_status status = scored ? stress(f, genome, bar, job, &s, err) : EV_OK;
+    ev_status status = scored ? try_right(f, genome, bar, job, &s, err) : EV_OK;
     if (status == EV_OK)
         status = course_record(f->c, "promote", f->c->promoted++, job, err);
     /* A score has a time only if no check failed so far. A slow variant may have skipped the later
@@ -230,7 +263,8 @@ static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitn
     charge(f, genome, *v, bar->is_last);
     if (status == EV_OK)
         status = judge_as(f, genome, job->result.hashes[SEARCH_BY_PTX], *v, s.ns, err);
-    if (status == EV_OK && (*v == PROMOTED || (keeps_slow && *v == SLOW))) {
+    bool keeps = keeps_slow && *v == SLOW && !is_refused_by_assembler(&s);
+    if (status == EV_OK && (*v == PROMOTED || keeps)) {
         keep(f, genome, job, &s);
         return EV_OK;
     }
@@ -279,7 +313,7 @@ ev_status finish_judge_whole(finish *f, const ir_genome *genome, bool *right, ev
     EV_TRY(finish_verdict(f, genome, &v, &held_out, err));
     if (v != WRONG)
         EV_TRY(judge(f, genome, 0, &bar, true, &v, &held_out, err));
-    *right = v != WRONG;
+    *right = f->kept.genome && is_same(f->kept.genome, genome);
     return EV_OK;
 }
 

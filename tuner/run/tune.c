@@ -99,6 +99,9 @@ static json_t *identity_of(const tune_state *run) {
             return NULL;
         }
     }
+    json_t *assemble = json_array();
+    for (size_t i = 0; assemble && i < o->assemble.count; i++)
+        (void)json_array_append_new(assemble, json_integer(o->assemble.sm[i]));
     json_t *shapes = json_object();
     for (size_t i = 0; shapes && i < run->shapes.count; i++)
         (void)json_object_set_new(shapes, run->shapes.at[i]->name,
@@ -107,8 +110,8 @@ static json_t *identity_of(const tune_state *run) {
     if (run->earlier)
         from = earlier_sha256(run->earlier);
     return json_pack(
-        "{s:s,s:o,s:o,s:I,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:o,s:s,s:s,s:s,s:i,s:s,s:s}", "from",
-        from.hex, "tasks", tasks, "shapes", shapes, "most",
+        "{s:s,s:o,s:o,s:o,s:I,s:s,s:I,s:s,s:I,s:f,s:f,s:b,s:b,s:o,s:s,s:s,s:s,s:i,s:s,s:s}", "from",
+        from.hex, "assemble", assemble, "tasks", tasks, "shapes", shapes, "most",
         (json_int_t)(run->shapes.count > 0 ? o->most_variants : 0), "device", o->device, "seed",
         (json_int_t)o->seed, "strategy", strategy_name(o->strategy), "evaluations",
         (json_int_t)o->evaluations, "seconds", o->seconds, "least_gain", o->least_gain, "bold",

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "fitness/device/cuda/ptxas.h"
 #include "fitness/gates/score.h"
 #include "tuner/search/prior.h"
 #include "tuner/search/search.h"
@@ -45,6 +46,7 @@ typedef struct tune_options {
     bool bold;         /* the winner may have bold edits (ir/edits.def) */
     bool no_structure; /* no structural edit is drawn (docs/structure.md) */
     bool without[IR_EDIT_COUNT]; /* edits that are not drawn */
+    ptxas_targets assemble;      /* no variant wins that ptxas refuses or spills for one of these */
     const prior *prior;          /* what is expected of the arms; NULL: nothing */
     unsigned workers;            /* 0: one for each core */
     const char *starts;          /* "all", or the name of one start */

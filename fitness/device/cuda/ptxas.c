@@ -104,16 +104,29 @@ static const char *properties_of(const char *log, const char *entry) {
     return strstr(log, wanted);
 }
 
-/* Of "N bytes spill stores" after the entry's name. */
+/* The next "N bytes spill stores"; *at: behind it, NULL: there is none. */
+static uint32_t next_spills(const char **at) {
+    static const char mark[] = " bytes spill stores";
+    const char *stores = strstr(*at, mark), *digits = stores;
+    while (digits != NULL && digits > *at && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    *at = stores != NULL ? stores + strlen(mark) : NULL;
+    return digits != NULL ? (uint32_t)strtoul(digits, NULL, 10) : 0;
+}
+
 uint32_t ptxas_spills(const char *log, const char *entry) {
     const char *at = properties_of(log, entry);
-    const char *stores = at != NULL ? strstr(at, " bytes spill stores") : NULL;
-    if (stores == NULL)
-        return 0;
-    const char *digits = stores;
-    while (digits > at && digits[-1] >= '0' && digits[-1] <= '9')
-        digits--;
-    return (uint32_t)strtoul(digits, NULL, 10);
+    return at != NULL ? next_spills(&at) : 0;
+}
+
+/* Of the function that spills most. */
+static uint32_t most_spills(const char *log) {
+    uint32_t most = 0;
+    for (const char *at = log; at != NULL;) {
+        uint32_t spills = next_spills(&at);
+        most = spills > most ? spills : most;
+    }
+    return most;
 }
 
 /* Of "Used N registers" after it. */
@@ -154,4 +167,64 @@ ev_status ptxas_assemble(const char *ptx, const char *entry, int sm, bool *found
     out->spill_bytes = ptxas_spills(ev_str_text(&log), entry);
     ev_str_free(&log);
     return *found ? ask_version(&p, out->version, sizeof out->version, err) : EV_OK;
+}
+
+/* ---- targets ---- */
+
+static ev_status try_target(const ptxas *p, int sm, ev_error *err) {
+    static const char kernel[] =
+        ".version 6.3\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+    ev_str cubin = EV_STR_EMPTY, log = EV_STR_EMPTY;
+    bool deadly = false;
+    ev_status status = ptxas_run(p, kernel, sm, &cubin, &log, &deadly, err);
+    ev_str_free(&cubin);
+    ev_str_free(&log);
+    return status;
+}
+
+ev_status ptxas_add_target(ptxas_targets *to, const char *word, ev_error *err) {
+    ptxas p;
+    char *end = NULL;
+    bool is_named = strncmp(word, "sm_", 3) == 0 && word[3] >= '1' && word[3] <= '9';
+    long sm = is_named ? strtol(word + 3, &end, 10) : 0;
+    if (!is_named || *end != '\0' || sm > 999)
+        return ev_fail(err, EV_BAD, "'%s' is no target of ptxas; one is sm_90", word);
+    if (to->count == PTXAS_TARGETS)
+        return ev_fail(err, EV_BAD, "%s: at most %d targets", word, PTXAS_TARGETS);
+    ptxas_find(&p);
+    if (p.path[0] == '\0')
+        return ev_fail(err, EV_BAD,
+                       "there is no ptxas in PATH or " USUAL
+                       "; install a CUDA toolkit, or name its ptxas in EVOKE_PTXAS");
+    EV_TRY(try_target(&p, (int)sm, err));
+    to->sm[to->count++] = (int)sm;
+    return EV_OK;
+}
+
+static ev_status object_for(const ptxas *p, const char *ptx, int sm, char *objection, size_t room,
+                            ev_error *err) {
+    ev_str cubin = EV_STR_EMPTY, log = EV_STR_EMPTY;
+    ev_error why;
+    bool deadly = false;
+    ev_status status = ptxas_run(p, ptx, sm, &cubin, &log, &deadly, &why);
+    uint32_t spills = status == EV_OK ? most_spills(ev_str_text(&log)) : 0;
+    objection[0] = '\0';
+    if (status == EV_BAD)
+        (void)snprintf(objection, room, "sm_%d: %s", sm, why.text);
+    else if (spills > 0)
+        (void)snprintf(objection, room,
+                       "sm_%d: ptxas stores %u bytes of registers a thread to memory", sm, spills);
+    ev_str_free(&cubin);
+    ev_str_free(&log);
+    return status == EV_BAD || status == EV_OK ? EV_OK : ev_fail(err, status, "%s", why.text);
+}
+
+ev_status ptxas_object(const ptxas_targets *targets, const char *ptx, char *objection, size_t room,
+                       ev_error *err) {
+    ptxas p;
+    objection[0] = '\0';
+    ptxas_find(&p);
+    for (size_t i = 0; i < targets->count && objection[0] == '\0'; i++)
+        EV_TRY(object_for(&p, ptx, targets->sm[i], objection, room, err));
+    return EV_OK;
 }

@@ -34,6 +34,22 @@ typedef struct ptxas_code {
  * frees out->cubin. */
 ev_status ptxas_assemble(const char *ptx, const char *entry, int sm, bool *found, ptxas_code *out,
                          ev_error *err) EV_CHECKED;
+#define PTXAS_TARGETS 8
+
+/* Compute capabilities to assemble for. */
+typedef struct ptxas_targets {
+    int sm[PTXAS_TARGETS];
+    size_t count;
+} ptxas_targets;
+
+/* Adds the target "sm_NN". EV_BAD: the word is none, there are PTXAS_TARGETS already, there is no
+ * ptxas, or ptxas does not know the target. */
+ev_status ptxas_add_target(ptxas_targets *to, const char *word, ev_error *err) EV_CHECKED;
+/* Assembles for each target. Writes to `objection` the first target for which ptxas refuses the
+ * text or stores registers to memory, and what ptxas says; "": none. EV_INFRA: ptxas is gone. */
+ev_status ptxas_object(const ptxas_targets *targets, const char *ptx, char *objection, size_t room,
+                       ev_error *err) EV_CHECKED;
+
 /* Of a log of `ptxas -v`: the spill stores of an entry, and its registers; 0: it does not say. */
 uint32_t ptxas_spills(const char *log, const char *entry);
 uint32_t ptxas_registers(const char *log, const char *entry);
