@@ -67,9 +67,11 @@ template <int VECTOR> static __device__ __forceinline__ int column_of(int i) {
 }
 
 /* The lane's columns of a turn from `turn` on; zeros from `columns` on. `row` is aligned to VECTOR
- * elements, as `columns` is. */
+ * elements, as `columns` is. Single elements (VECTOR 1) are zeros, too, where bit 4 i of `own` is
+ * not set: no further masks are in registers while the loads of all sequences are under way. */
 template <int VECTOR>
-static __device__ __forceinline__ eight load8(const unsigned short *row, int turn, int columns) {
+static __device__ __forceinline__ eight load8(const unsigned short *row, int turn, int columns,
+                                              unsigned own = ~0u) {
     eight e;
 #pragma unroll
     for (int i = 0; i < 8; i += VECTOR) {
@@ -89,6 +91,7 @@ static __device__ __forceinline__ eight load8(const unsigned short *row, int tur
             e.pair[i / 2] = is_there ? *(const unsigned *)(row + at) : 0;
         } else {
             unsigned t = is_there ? row[at] : 0;
+            t = own >> 4 * i & 1u ? t : 0;
             e.pair[i / 2] = i % 2 ? e.pair[i / 2] | t << 16 : t;
         }
     }
@@ -148,15 +151,17 @@ product(float (&sum)[TILES][EIGHTS][4], const unsigned short *__restrict__ X,
 #pragma unroll
         for (int s = 0; s < STEPS; s++) {
             const int at = turn + s * STRIDE;
-            const unsigned bits = at < H ? mask[at / 32] : 0;
+            const unsigned bits = at < H ? mask[at / 32] : 0, own = bits >> threadIdx.x % 4;
 #pragma unroll
             for (int n = 0; n < EIGHTS; n++) {
                 /* The last sequence stands for those behind it, whose sums are not stored. */
-                eight x = load8<VECTOR>(x_rows + min(last, 8 * n + group) * H, at, H);
-                const eight on = mask8<VECTOR>(bits);
+                eight x = load8<VECTOR>(x_rows + min(last, 8 * n + group) * H, at, H, own);
+                if (VECTOR > 1) {
+                    const eight on = mask8<VECTOR>(bits);
 #pragma unroll
-                for (int i = 0; i < 4; i++)
-                    x.pair[i] &= on.pair[i];
+                    for (int i = 0; i < 4; i++)
+                        x.pair[i] &= on.pair[i];
+                }
 #pragma unroll
                 for (int t = 0; t < TILES; t++) {
                     multiply(sum[t][n], w[s][t][0], w[s][t][1], x, 0);
