@@ -26,6 +26,7 @@ typedef struct trial_row {
     size_t start;
     uint64_t seed, evaluations, duplicates;
     double speedup, seconds;
+    json_t *genome; /* of what was promoted, or the start; the row's reference */
 } trial_row;
 
 typedef struct comparison {
@@ -57,10 +58,10 @@ static double speedup_of(const tune_report *r) {
 }
 
 static json_t *row_json(const trial_row *r) {
-    return json_pack("{s:s,s:s,s:s,s:I,s:I,s:I,s:f}", "strategy", strategy_name(r->strategy),
+    return json_pack("{s:s,s:s,s:s,s:I,s:I,s:I,s:f,s:O?}", "strategy", strategy_name(r->strategy),
                      "kernel", r->kernel, "start", starts[r->start], "seed", (json_int_t)r->seed,
                      "evaluations", (json_int_t)r->evaluations, "duplicates",
-                     (json_int_t)r->duplicates, "speedup", r->speedup);
+                     (json_int_t)r->duplicates, "speedup", r->speedup, "genome", r->genome);
 }
 
 static ev_status tell(comparison *m, const trial_row *row, ev_error *err) {
@@ -96,6 +97,8 @@ static ev_status run_trial(comparison *m, const char *path, size_t start, strate
                        .duplicates = report.duplicates,
                        .speedup = speedup_of(&report),
                        .seconds = report.seconds};
+    if (report.row_count > 0)
+        row->genome = json_incref(json_object_get(report.genomes, report.rows[0].genome_sha256));
     (void)snprintf(row->kernel, sizeof row->kernel, "%s",
                    report.row_count > 0 ? report.rows[0].kernel : path);
     tune_report_free(&report);
@@ -229,6 +232,8 @@ static ev_status compare(comparison *m, ev_error *err) {
     ev_status status = run_trials(m, err);
     if (status == EV_OK)
         status = cli_flag(m->c->args, CLI_OPT_JSON) ? print_json(m, err) : print_text(m, err);
+    for (size_t i = 0; i < m->count; i++)
+        json_decref(m->rows[i].genome);
     free(m->rows);
     return status;
 }

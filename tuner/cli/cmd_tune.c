@@ -121,8 +121,17 @@ static ev_status read_targets(const cli_args *args, ptxas_targets *to, ev_error 
 
 /* ---- results ---- */
 
+/* With the genomes, which `evoke check --genome` takes. */
+static json_t *rows_of(const tune_report *r) {
+    json_t *rows = rows_to_json(r->rows, r->row_count);
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        (void)json_object_set(json_array_get(rows, i), "genome",
+                              json_object_get(r->genomes, r->rows[i].genome_sha256));
+    return rows;
+}
+
 static ev_status print_report_json(cmd_context *c, const tune_report *r, ev_error *err) {
-    json_t *rows = rows_to_json(r->rows, r->row_count), *rejected = json_object();
+    json_t *rows = rows_of(r), *rejected = json_object();
     for (size_t i = 0; i < GATE_COUNT; i++)
         (void)json_object_set_new(rejected, gate_name((gate)i),
                                   json_integer((json_int_t)r->rejected[i]));

@@ -184,8 +184,11 @@ static ev_status take_rows(tune_state *run, size_t index, ev_error *err) {
     EV_TRY(records_winners(run->records, &winners, &count, err));
     ev_status status = EV_OK;
     for (size_t i = 0; status == EV_OK && i < count; i++) {
-        if (strcmp(winners[i].task_sha256, run->tasks[index]->sha256.hex) == 0)
+        bool is_of_task = strcmp(winners[i].task_sha256, run->tasks[index]->sha256.hex) == 0;
+        if (is_of_task)
             status = rows_append_json(run->report, winners[i].rows, err);
+        if (status == EV_OK && is_of_task)
+            status = genomes_append(run->report, winners[i].genome_sha256, winners[i].genome, err);
         if (status == EV_OK && winners[i].task == index)
             status = portfolio_append(run->report, winners[i].kernel, winners[i].portfolio, err);
     }

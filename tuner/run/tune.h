@@ -133,6 +133,7 @@ typedef struct tune_report {
     uint64_t records_bytes;     /* final size of the records */
     json_t *portfolios;      /* [{"kernel", "shapes": [...], ...}] as finish_portfolio.c makes them,
                                 without the code of the variants; NULL: none */
+    json_t *genomes;         /* of the winners, by genome_sha256; NULL: there are no rows */
     double stage_seconds[8]; /* CPU by tune_stage_names, summed over workers */
     bool stopped;            /* by *stop */
 } tune_report;

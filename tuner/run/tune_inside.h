@@ -160,6 +160,9 @@ ev_status wrong_append(tune_report *report, const char *kernel, const wrong_sett
 /* Adds the portfolio of a kernel, without its code; `text`: records_winner.portfolio. */
 ev_status portfolio_append(tune_report *report, const char *kernel, const char *text,
                            ev_error *err) EV_CHECKED;
+/* Adds a winner's genome; `text`: records_winner.genome. */
+ev_status genomes_append(tune_report *report, const char *sha256, const char *text,
+                         ev_error *err) EV_CHECKED;
 ev_status rows_append(tune_report *report, const tune_row *row, ev_error *err) EV_CHECKED;
 ev_status rows_append_json(tune_report *report, const char *text, ev_error *err) EV_CHECKED;
 

@@ -18,6 +18,7 @@ void tune_report_free(tune_report *report) {
     free(report->rows);
     free(report->wrong);
     json_decref(report->portfolios);
+    json_decref(report->genomes);
     *report = (tune_report){0};
 }
 
@@ -72,6 +73,16 @@ ev_status portfolio_append(tune_report *report, const char *kernel, const char *
     if (!report->portfolios)
         report->portfolios = json_array();
     bool ok = json_array_append(report->portfolios, doc->root) == 0;
+    ev_json_free(doc);
+    return ok ? EV_OK : ev_fail_memory(err, 0);
+}
+
+ev_status genomes_append(tune_report *report, const char *sha256, const char *text, ev_error *err) {
+    ev_json *doc = NULL;
+    EV_TRY(ev_json_parse(text, "the genome of a winner", &doc, err));
+    if (!report->genomes)
+        report->genomes = json_object();
+    bool ok = json_object_set(report->genomes, sha256, doc->root) == 0;
     ev_json_free(doc);
     return ok ? EV_OK : ev_fail_memory(err, 0);
 }

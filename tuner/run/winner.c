@@ -279,6 +279,9 @@ ev_status winner_write(course *c, const winner *w, const winner_beside *beside, 
         status = put_winner(c, w, baseline, &texts, err);
     if (status == EV_OK)
         status = portfolio_append(c->run->report, c->t->name, texts.portfolio, err);
+    if (status == EV_OK)
+        status = genomes_append(c->run->report, w->job->result.hashes[SEARCH_BY_GENOME],
+                                texts.genome, err);
     pool_job_free(baseline);
     texts_free(&texts);
     return status;

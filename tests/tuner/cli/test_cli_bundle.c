@@ -32,9 +32,10 @@ static void tunes_and_exports(void **state) {
     assert_int_equal(ev_json_integer(json, "seed", 0), 1);
     assert_int_equal(json_array_size(json_object_get(json, "rows")), 1);
     const json_t *row = row_of(json, 0);
-    cli_keys(row,
-             "kernel:s case:s device:s time_kind:s baseline_ns:n best_ns:n speedup:n error:n "
-             "tolerance:n promoted:b preserving:b bold_speedup:n genome_sha256:s ptx_sha256:s");
+    cli_keys(
+        row,
+        "kernel:s case:s device:s time_kind:s baseline_ns:n best_ns:n speedup:n error:n "
+        "tolerance:n promoted:b preserving:b bold_speedup:n genome:o genome_sha256:s ptx_sha256:s");
     assert_string_equal(ev_json_text(row, "kernel", ""), "scale");
     assert_string_equal(ev_json_text(row, "case", ""), "later");
     assert_string_equal(ev_json_text(row, "time_kind", ""), "modelled");
