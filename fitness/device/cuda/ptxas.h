@@ -34,6 +34,7 @@ typedef struct ptxas_code {
  * frees out->cubin. */
 ev_status ptxas_assemble(const char *ptx, const char *entry, int sm, bool *found, ptxas_code *out,
                          ev_error *err) EV_CHECKED;
+
 #define PTXAS_TARGETS 8
 
 /* Compute capabilities to assemble for. */
