@@ -78,9 +78,9 @@ static __attribute__((noinline)) void load_lanes(const vm_warp *w, const ptx_ins
     }
 }
 
-/* Loads element k for groups of n lanes. Contiguous groups have one element a lane. */
-static inline void load_groups(const ptx_insn *ip, uint8_t *regs, const vm_access *x, unsigned n,
-                               unsigned k) {
+/* Loads element k for groups of n lanes, a constant. Contiguous groups have one element a lane. */
+static ALWAYS_INLINE void load_groups(const ptx_insn *ip, uint8_t *regs, const vm_access *x,
+                                      unsigned n, unsigned k) {
     for (unsigned g = 0; g < 32; g += n) {
         const uint8_t *from = x->host + lane_offset(x, g) + (size_t)k * ip->bytes;
         uint8_t *to = regs + ip->v[k] + (size_t)g * ip->bytes;
@@ -98,6 +98,17 @@ static inline void load_groups(const ptx_insn *ip, uint8_t *regs, const vm_acces
                 ((uint64_t *)(void *)to)[i] = v;
         }
     }
+}
+
+static __attribute__((noinline)) void load_groups_of_16(const ptx_insn *ip, uint8_t *regs,
+                                                        const vm_access *x) {
+    for (unsigned k = 0; k < ip->count; k++)
+        load_groups(ip, regs, x, 16, k);
+}
+static __attribute__((noinline)) void load_groups_of_8(const ptx_insn *ip, uint8_t *regs,
+                                                       const vm_access *x) {
+    for (unsigned k = 0; k < ip->count; k++)
+        load_groups(ip, regs, x, 8, k);
 }
 
 /* Elements of 1 or 2 bytes, contiguous over a whole warp. */
@@ -167,11 +178,10 @@ static ALWAYS_INLINE void load_data(const vm_warp *w, const ptx_insn *ip, uint8_
     }
     unsigned count = ip->count;
     if (x->lanes >= 8 && (x->group == UNIFORM || count == 1)) {
-        for (unsigned k = 0; k < count; k++)
-            if (x->lanes == 16)
-                load_groups(ip, regs, x, 16, k);
-            else
-                load_groups(ip, regs, x, 8, k);
+        if (x->lanes == 16)
+            load_groups_of_16(ip, regs, x);
+        else
+            load_groups_of_8(ip, regs, x);
         return;
     }
     if (ip->bytes == 4 && x->how != UNIFORM && (count == 2 || count == 4)) {
