@@ -41,6 +41,7 @@ typedef struct skeleton_share {
     bool refused;            /* it is wrong without any local edit */
 } skeleton_share;
 
+/* SLOW: right, and no winner: too slow, or stopped at gate 7. */
 typedef enum verdict { NOT_JUDGED, PROMOTED, WRONG, SLOW } verdict;
 
 #define TALLY_KINDS 12 /* kinds that are told apart; later kinds are counted together */

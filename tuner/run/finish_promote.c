@@ -16,8 +16,6 @@
 #define COST_RIGHT 4
 #define BUDGET_WINNER 32 /* in addition, for the winner's minimisation */
 
-#define ASSEMBLER "assembler: " /* how a refusal by ptxas begins */
-
 static const unsigned budgets[SEARCH_FORMS] = {[SEARCH_PLAIN] = 64, [SEARCH_STRUCTURED] = 64};
 
 search_form finish_form(const ir_genome *genome) {
@@ -211,19 +209,19 @@ static ev_status stress(finish *f, const ir_genome *genome, pool_job *job, score
     return EV_OK;
 }
 
-/* Refuses a right variant to which the assembler objects (tune_options.assemble). The variant keeps
- * its time, and its edits are not to blame for an error. Unmodified starts pass. */
+/* Gate 7: stops a right variant to which the assembler objects (tune_options.assemble). The variant
+ * keeps its time, and its edits are not to blame for an error. Unmodified starts pass. */
 static ev_status assemble(const finish *f, const ir_genome *genome, pool_job *job, score *s,
                           ev_error *err) {
     bool is_start = ir_genome_edit_count(genome) == 0 && ir_genome_macro_count(genome) == 0;
-    char why[sizeof s->reason - sizeof ASSEMBLER];
+    char why[sizeof s->reason];
     if (is_start || s->ns <= 0 || !job->reply || !job->reply->has_code)
         return EV_OK;
     EV_TRY(ptxas_object(&f->c->run->options->assemble, job->reply->code.ptx, why, sizeof why, err));
     if (why[0] == '\0')
         return EV_OK;
-    s->stopped = GATE_PROMOTED;
-    (void)snprintf(s->reason, sizeof s->reason, ASSEMBLER "%s", why);
+    s->stopped = GATE_ASSEMBLED;
+    (void)snprintf(s->reason, sizeof s->reason, "%s", why);
     take_score(job, s);
     return EV_OK;
 }
@@ -235,11 +233,6 @@ static ev_status try_right(finish *f, const ir_genome *genome, const fitness_bar
         return EV_OK;
     EV_TRY(stress(f, genome, job, s, err));
     return assemble(f, genome, job, s, err);
-}
-
-/* By the score, which may be one of the records. */
-static bool is_refused_by_assembler(const score *s) {
-    return s->stopped != GATE_NONE && strncmp(s->reason, ASSEMBLER, strlen(ASSEMBLER)) == 0;
 }
 
 /* `keeps_slow`: also a variant that is too slow is kept in f->kept. */
@@ -263,7 +256,7 @@ static ev_status judge(finish *f, const ir_genome *genome, double ns, const fitn
     charge(f, genome, *v, bar->is_last);
     if (status == EV_OK)
         status = judge_as(f, genome, job->result.hashes[SEARCH_BY_PTX], *v, s.ns, err);
-    bool keeps = keeps_slow && *v == SLOW && !is_refused_by_assembler(&s);
+    bool keeps = keeps_slow && *v == SLOW && s.stopped != GATE_ASSEMBLED;
     if (status == EV_OK && (*v == PROMOTED || keeps)) {
         keep(f, genome, job, &s);
         return EV_OK;

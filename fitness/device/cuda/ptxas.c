@@ -188,7 +188,7 @@ ev_status ptxas_add_target(ptxas_targets *to, const char *word, ev_error *err) {
     bool is_named = strncmp(word, "sm_", 3) == 0 && word[3] >= '1' && word[3] <= '9';
     long sm = is_named ? strtol(word + 3, &end, 10) : 0;
     if (!is_named || *end != '\0' || sm > 999)
-        return ev_fail(err, EV_BAD, "'%s' is no target of ptxas; one is sm_90", word);
+        return ev_fail(err, EV_BAD, "'%s' names no architecture; write sm_90", word);
     if (to->count == PTXAS_TARGETS)
         return ev_fail(err, EV_BAD, "%s: at most %d targets", word, PTXAS_TARGETS);
     ptxas_find(&p);

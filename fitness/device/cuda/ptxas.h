@@ -43,11 +43,12 @@ typedef struct ptxas_targets {
     size_t count;
 } ptxas_targets;
 
-/* Adds the target "sm_NN". EV_BAD: the word is none, there are PTXAS_TARGETS already, there is no
- * ptxas, or ptxas does not know the target. */
+/* Adds the target "sm_NN". EV_BAD: the word names no target, there are PTXAS_TARGETS already, there
+ * is no ptxas, or ptxas does not know the target. EV_INFRA: ptxas cannot be run. */
 ev_status ptxas_add_target(ptxas_targets *to, const char *word, ev_error *err) EV_CHECKED;
 /* Assembles for each target. Writes to `objection` the first target for which ptxas refuses the
- * text or stores registers to memory, and what ptxas says; "": none. EV_INFRA: ptxas is gone. */
+ * text or stores registers to memory, and the reason; "": no target. EV_INFRA: ptxas cannot be run.
+ */
 ev_status ptxas_object(const ptxas_targets *targets, const char *ptx, char *objection, size_t room,
                        ev_error *err) EV_CHECKED;
 

@@ -293,7 +293,7 @@ static unsigned count_passes(const vm_access *x, uint32_t mask) {
 
 /* As count_passes; reuses the count of the site's last access if the lanes' pattern is the same. */
 static unsigned recall_passes(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask) {
-    bool is_short = x->bytes <= 4 && x->hi - (x->lo & ~3ull) <= 128; /* counted at once */
+    bool is_short = x->bytes <= 4 && x->hi - (x->lo & ~3ull) <= 128; /* counting is quick */
     if (x->how != SCATTERED || mask != VM_FULL || is_short)
         return count_passes(x, mask);
     vm_site_passes *s = &w->state->site_passes[ip->site];
@@ -520,7 +520,7 @@ static ALWAYS_INLINE void count_access(vm_warp *w, const ptx_insn *ip, const vm_
         }
     } else if (x->space == VM_SPACE_SHARED) {
         unsigned passes = x->look ? x->look->passes : 0;
-        if (!passes) /* joined_passes has the site's memory */
+        if (!passes) /* joined_passes keeps the wider access of the same site */
             passes =
                 observed && ip->joins <= 1 ? recall_passes(w, ip, x, mask) : count_passes(x, mask);
         if (x->look)

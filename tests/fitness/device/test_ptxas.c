@@ -606,17 +606,14 @@ static bool do_piece(sweep *s, size_t at) {
 
 /* Returns the newest one, 0: none. */
 static int find_targets(sweep *s) {
-    static const char kernel[] =
-        ".version 6.3\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+    ptxas_targets known = {.count = 0};
     int newest = 0;
     (void)printf("%s takes", s->p.path);
     for (size_t t = 0; t < TARGETS; t++) {
         ev_error ignored;
-        ev_str cubin = EV_STR_EMPTY, log = EV_STR_EMPTY;
-        bool deadly = false;
-        s->has[t] = ptxas_run(&s->p, kernel, targets[t], &cubin, &log, &deadly, &ignored) == EV_OK;
-        ev_str_free(&cubin);
-        ev_str_free(&log);
+        char name[16];
+        (void)snprintf(name, sizeof name, "sm_%d", targets[t]);
+        s->has[t] = ptxas_add_target(&known, name, &ignored) == EV_OK;
         if (!s->has[t])
             continue;
         (void)printf(" sm_%d", targets[t]);
