@@ -17,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLES 4 /* of each case and variation */
+#define SAMPLES 4 /* of one case and variation, for its own errors */
+/* Samples of each small case and variation that a constant is learnt from. Errors over their size
+ * scatter: the largest of a few is half the largest of many. */
+#define LEARNT 32
 
 struct fit_condition {
     ev_sha256 start; /* of its PTX */
@@ -91,7 +94,7 @@ static ev_status try_samples(fitness *f, const task_case *at, const fit_start *s
     for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS; v++) {
         fit_inputs inputs = fit_usual_inputs(f);
         inputs.variation = (fit_variation)v;
-        for (uint32_t i = 0; !fit_variation_is_benign(inputs.variation) && i < SAMPLES; i++) {
+        for (uint32_t i = 0; !fit_variation_is_benign(inputs.variation) && i < LEARNT; i++) {
             EV_TRY(try_sample(f, at, inputs, start, learn, of, err));
             inputs.fresh++;
         }

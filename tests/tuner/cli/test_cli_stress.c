@@ -309,6 +309,38 @@ static void no_winner_is_wrong_between_the_cases(void **state) {
     json_decref(json);
 }
 
+/* A winner of a search that adds in another order than its start, and a drawn case where one of the
+ * gates' sums cancels: an error of a quarter of u sqrt(K) |terms| (fitness/gates/condition.c),
+ * where the start's own is less by chance. */
+static void sums_in_another_order_pass(void **state) {
+    static const char genome[] =
+        "{\"start\": \"textbook\", \"macros\": {}, \"edits\": [\n"
+        "  {\"kind\": \"specialise\", \"anchor\": \"a10\", \"form\": \"equal\", \"option\": 525},\n"
+        "  {\"kind\": \"split-threads\", \"form\": \"neighbours\", \"option\": 16},\n"
+        "  {\"kind\": \"pipeline-loads\", \"anchor\": \"loop 1\", \"option\": 1}]}\n";
+    static const char cases[] =
+        "\"cases\": [{\"name\": \"cancels\", \"split\": \"held-out\", \"use\": \"check\",\n"
+        "  \"shape\": {\"B\": 1, \"H\": 32, \"g_sigma\": 40.029443316354119, \"k\": 16,\n"
+        "            \"x_sigma\": 1},\n"
+        "  \"inputs\": {\"fresh\": 863312946, \"variation\": \"spread\"}},";
+    (void)state;
+    char line[2000];
+    (void)snprintf(line, sizeof line,
+                   "cp '%1$s'/*.cu '%2$s' && cp '%1$s/task.json' '%2$s/lstm.json'",
+                   EVOKE_SOURCE_DIR "/kernels/lstm/sd_lstm_fp", cli_folder());
+    ev_proc_result r = cli_shell(line);
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    cli_copy_changed("lstm.json", "cancels.json", "\"cases\": [", cases);
+    cli_write("genome.json", genome);
+    json_t *json = cli_json(CLI_RUN("check", cli_path("cancels.json"), "--genome",
+                                    cli_path("genome.json"), "--split", "held-out", "--json"),
+                            0);
+    const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_string_equal(ev_json_text(row, "case", ""), "cancels");
+    json_decref(json);
+}
+
 /* The shipped starts stand it: what a start does not bear, such as the NaN that a transform
  * spreads, its task excludes by a domain. */
 static void shipped_starts_stand_it(void **state) {
@@ -328,6 +360,7 @@ static void shipped_starts_stand_it(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_forms_are_found),
+        cmocka_unit_test(sums_in_another_order_pass),
         cmocka_unit_test(shipped_starts_stand_it),
         cmocka_unit_test(same_seed_same_cases),
         cmocka_unit_test(limits_end_it),
