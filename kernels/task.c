@@ -258,6 +258,17 @@ ev_status task_argument_data_of(const task *t, const task_argument *argument, co
     return EV_OK;
 }
 
+double task_relative_l2(const task *t) {
+    double most = -1;
+    for (size_t i = 0; i < task_all_count(t); i++) {
+        const task_argument *a = &t->arguments[i];
+        bool is_output = a->kind == TASK_OUT || a->kind == TASK_INOUT;
+        if (is_output && a->member_count == 0 && ev_type_is_float(a->type))
+            most = fmax(most, a->has_tolerance ? a->relative_l2 : t->tolerance.relative_l2);
+    }
+    return most >= 0 ? most : t->tolerance.relative_l2;
+}
+
 ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) {
     task_scope room;
     expr_value value;

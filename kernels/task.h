@@ -67,6 +67,9 @@ typedef struct task_argument {
     uint32_t parameter_bytes; /* fields: bytes of the whole struct */
     const char *row, *stride; /* out, inout, of "pitch": expressions for the elements of a row, and
                                  for the elements from row to row; NULL: no padding */
+    /* ---- out, inout, and members of them */
+    bool has_tolerance; /* of its own, in place of the task's, by these two (task_tolerance) */
+    double relative_l2, max_abs;
     /* ---- of a task with ranks */
     bool is_rank;         /* a scalar: the number of the rank */
     const char *peers_of; /* an input: the addresses of this argument at each rank; NULL: data */
@@ -77,9 +80,7 @@ typedef struct task_argument {
     /* ---- of a member of the structs in a buffer; `offset`: bytes from the begin of a struct */
     const struct task_argument *owner; /* the buffer; NULL: no such member */
     uint32_t numbers;                  /* in one struct */
-    uint32_t vector;    /* so many of them are the x, y, z and w of one vector; 1: no vectors */
-    bool has_tolerance; /* of its own, in place of the task's, by these two (task_tolerance) */
-    double relative_l2, max_abs;
+    uint32_t vector; /* so many of them are the x, y, z and w of one vector; 1: no vectors */
 } task_argument;
 
 /* Other data for one input in one case, such as zeros or subnormal numbers. */
@@ -374,6 +375,9 @@ bool task_plan_names(const launch_plan *plan, const task_argument *scalar);
 /* Whether the argument is a buffer with data of a generator or a file: no output, scalar or table
  * of peers. */
 bool task_argument_has_data(const task_argument *a);
+/* The loosest tolerance of an output's relative L2: the task's, or outputs' own where all outputs
+ * have one. */
+double task_relative_l2(const task *t);
 /* The tolerance's depth K at a case. */
 ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) EV_CHECKED;
 

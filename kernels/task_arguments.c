@@ -99,6 +99,31 @@ ev_status task_read_domain(loader *l, const json_t *value, const char *where, ta
     return task_domain_check(a, l->doc, at, l->err);
 }
 
+/* A bound of its own in place of the task's. Whole numbers have no rounding, so theirs is max_abs.
+ */
+ev_status task_read_tolerance(loader *l, const json_t *value, const char *where, task_argument *a) {
+    char at[TASK_MAX_WHERE];
+    const json_t *own = json_object_get(value, "tolerance");
+    (void)snprintf(at, sizeof at, "%s.tolerance", where);
+    if (own == NULL)
+        return EV_OK;
+    EV_TRY(task_check_keys(l, own, at, &TASK_TABLE_OWN));
+    if (a->kind == TASK_IN || a->kind == TASK_SCALAR)
+        return ev_json_fail(l->doc, at, l->err, "only outputs are compared");
+    bool is_float = ev_type_is_float(a->type), has_l2 = json_object_get(own, "relative_l2") != NULL;
+    if (is_float != has_l2)
+        return ev_json_fail(l->doc, at, l->err,
+                            is_float ? "an output of floats needs \"relative_l2\""
+                                     : "an output of whole numbers has "
+                                       "\"max_abs\" alone");
+    a->has_tolerance = true;
+    a->relative_l2 = is_float ? ev_json_number(own, "relative_l2", 0) : (double)INFINITY;
+    a->max_abs = ev_json_number(own, "max_abs", 0);
+    return a->relative_l2 >= 0 && a->max_abs >= 0
+               ? EV_OK
+               : ev_json_fail(l->doc, at, l->err, "a bound is negative");
+}
+
 static ev_status read_pitch(loader *l, const json_t *value, const char *where, task_argument *a) {
     char at[TASK_MAX_WHERE];
     const json_t *given = json_object_get(value, "pitch");
@@ -126,6 +151,7 @@ static ev_status read_argument_values(loader *l, const json_t *value, const char
     a->by_rank = json_is_true(json_object_get(value, "by_rank"));
     EV_TRY(task_read_domain(l, value, where, a));
     EV_TRY(read_pitch(l, value, where, a));
+    EV_TRY(task_read_tolerance(l, value, where, a));
     EV_TRY(task_read_align(l, value, where, a));
     a->value = scalar ? a->name : NULL;
     a->zero_where = task_keep(l, ev_json_text(value, "zero_where", NULL));

@@ -161,32 +161,6 @@ static ev_status read_contents(task_loader *l, const json_t *value, const char *
     return data != NULL ? task_read_initial(l, value, where, m) : EV_OK;
 }
 
-/* A bound of its own in place of the task's. Whole numbers have no rounding, so theirs is max_abs.
- */
-static ev_status read_own_tolerance(task_loader *l, const json_t *value, const char *where,
-                                    task_argument *m) {
-    char at[TASK_MAX_WHERE];
-    const json_t *own = json_object_get(value, "tolerance");
-    (void)snprintf(at, sizeof at, "%s.tolerance", where);
-    if (own == NULL)
-        return EV_OK;
-    EV_TRY(task_check_keys(l, own, at, &TASK_TABLE_OWN));
-    if (m->kind == TASK_IN)
-        return ev_json_fail(l->doc, at, l->err, "the field of an input is not compared");
-    bool is_float = ev_type_is_float(m->type), has_l2 = json_object_get(own, "relative_l2") != NULL;
-    if (is_float != has_l2)
-        return ev_json_fail(l->doc, at, l->err,
-                            is_float ? "a field of floats needs \"relative_l2\""
-                                     : "a field of whole numbers has "
-                                       "\"max_abs\" alone");
-    m->has_tolerance = true;
-    m->relative_l2 = is_float ? ev_json_number(own, "relative_l2", 0) : (double)INFINITY;
-    m->max_abs = ev_json_number(own, "max_abs", 0);
-    return m->relative_l2 >= 0 && m->max_abs >= 0
-               ? EV_OK
-               : ev_json_fail(l->doc, at, l->err, "a bound is negative");
-}
-
 static ev_status read_member(task_loader *l, const json_t *value, const char *where, uint32_t end,
                              const task_argument *owner, const char *count) {
     if (l->member_count == TASK_MAX_MEMBERS)
@@ -200,7 +174,7 @@ static ev_status read_member(task_loader *l, const json_t *value, const char *wh
     EV_TRY(read_type(l, value, where, m));
     EV_TRY(read_place(l, value, where, end, m));
     EV_TRY(read_contents(l, value, where, m));
-    EV_TRY(read_own_tolerance(l, value, where, m));
+    EV_TRY(task_read_tolerance(l, value, where, m));
     m->count = ev_arena_printf(l->arena, "(%s) * %u", count, m->numbers);
     if (m->count == NULL)
         return ev_fail_memory(l->err, strlen(count));

@@ -62,6 +62,8 @@ ev_status task_ranks_read(task_loader *l) EV_CHECKED;
 /* Parts of an argument (task_arguments.c). */
 ev_status task_read_align(task_loader *l, const json_t *value, const char *where,
                           task_argument *a) EV_CHECKED;
+ev_status task_read_tolerance(task_loader *l, const json_t *value, const char *where,
+                              task_argument *a) EV_CHECKED;
 ev_status task_read_domain(task_loader *l, const json_t *value, const char *where,
                            task_argument *a) EV_CHECKED;
 ev_status task_read_initial(task_loader *l, const json_t *value, const char *where,

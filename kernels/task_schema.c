@@ -66,6 +66,9 @@ static const ev_json_key ARGUMENT_KEYS[] = {
      "them"},
     {"pitch", EV_JSON_OBJECT, false,
      "out and inout: rows with padding behind them, which no kernel writes"},
+    {"tolerance", EV_JSON_OBJECT, false,
+     "out and inout: how far this output may be from the oracle's, in place of the task's "
+     "tolerance; {\"relative_l2\": X, \"max_abs\": Y}, see below"},
     {"by_rank", EV_JSON_BOOL, false,
      "out and inout, of a task with ranks: the contents differ by rank; when absent, they must "
      "agree "
@@ -117,8 +120,7 @@ static const ev_json_key MEMBER_KEYS[] = {
     {"initial", EV_JSON_STRING, false, "inout: as of another argument"},
     {"domain", EV_JSON_OBJECT, false, "in and inout: as of another argument"},
     {"tolerance", EV_JSON_OBJECT, false,
-     "out and inout: how far this field may be from the oracle's, in place of the task's "
-     "tolerance; {\"relative_l2\": X, \"max_abs\": Y}, see below"},
+     "out and inout: how far this field may be from the oracle's, as of another argument"},
 };
 
 static const ev_json_key OWN_KEYS[] = {
@@ -327,10 +329,10 @@ TABLE(BUFFER, "arguments[] with structs in a buffer",
 TABLE(MEMBER, "arguments[].fields[] of a buffer",
       "A member of the structs in a buffer. Numbers of a float type are compared by the tolerance, "
       "each field by itself; whole numbers exactly. Bytes between the fields are not compared.");
-TABLE(OWN, "arguments[].fields[].tolerance",
-      "In place of the task's tolerance, for this field. A field of whole numbers has `max_abs` "
-      "alone. What the task's tolerance says beside these two, `scaled_max` and `baseline_factor`, "
-      "counts for the field, too.");
+TABLE(OWN, "arguments[].tolerance",
+      "In place of the task's tolerance, for this output or field. An output of whole numbers has "
+      "`max_abs` alone. What the task's tolerance says beside these two, `scaled_max` and "
+      "`baseline_factor`, counts for the output, too.");
 TABLE(RANK, "arguments[] of kind rank",
       "Of a task with ranks: a scalar with the number of the rank, from 0.");
 TABLE(PEERS, "arguments[] of kind peers",

@@ -183,38 +183,39 @@ static double over(double value, double limit) {
 }
 
 /* Holds the relative L2 of an output to its limit. */
-static void limit_output(accuracy_check *check, const accuracy_output *o) {
+static void limit_output(accuracy_check *check, accuracy_output *o) {
     accuracy *worst = &check->worst;
     double limit = check->has_own ? check->relative_l2 : check->limits.relative_l2;
     double allowed = fmax(limit, check->conditioned * o->condition);
     allowed = fmax(allowed, check->allowed);
-    double beyond = over(o->relative_l2, allowed);
-    if (beyond > over(worst->over_l2, worst->allowed_l2)) {
+    o->beyond = over(o->relative_l2, allowed);
+    if (o->beyond > over(worst->over_l2, worst->allowed_l2)) {
         worst->over_l2 = o->relative_l2;
         worst->allowed_l2 = allowed;
     }
-    keep_max(&worst->normalised, beyond);
+    keep_max(&worst->normalised, o->beyond);
 }
 
 /* Holds a largest error to its limit, and keeps the one that is farthest over. */
-static void limit_abs(accuracy *worst, double found, double allowed) {
+static double limit_abs(accuracy *worst, double found, double allowed) {
     double beyond = over(found, allowed);
     if (beyond > over(worst->over_abs, worst->allowed_abs)) {
         worst->over_abs = found;
         worst->allowed_abs = allowed;
     }
     keep_max(&worst->normalised, beyond);
+    return beyond;
 }
 
 /* The output's largest error and inexact numbers: held to its own limits, or kept for the end. */
-static void limit_largest(accuracy_check *check) {
+static void limit_largest(accuracy_check *check, accuracy_output *o) {
     accuracy *worst = &check->worst;
     keep_max(&worst->max_abs, check->found_abs);
     if (!check->has_own) {
         keep_max(&check->common_abs, check->found_abs);
         worst->not_exact += check->found_inexact;
     } else if (check->max_abs > 0 || check->found_inexact > 0) {
-        limit_abs(worst, check->found_abs, check->max_abs);
+        keep_max(&o->beyond, limit_abs(worst, check->found_abs, check->max_abs));
     }
 }
 
@@ -229,9 +230,10 @@ accuracy_output accuracy_end_output(accuracy_check *check) {
         o.relative_l2 = error / want;
     if (want > 0)
         o.condition = unit * sqrt(check->scale_squares) / want;
-    keep_max(&check->worst.relative_l2, o.relative_l2);
+    if (!check->has_own || isfinite(check->relative_l2))
+        keep_max(&check->worst.relative_l2, o.relative_l2);
     limit_output(check, &o);
-    limit_largest(check);
+    limit_largest(check, &o);
     /* The floor under "no worse than k x the baseline" depends on the output's type. */
     const accuracy_limits *limits = &check->limits;
     if (limits->baseline_factor > 0) {
@@ -258,7 +260,7 @@ accuracy accuracy_end(const accuracy_check *check) {
     if (limits->scaled_max > 0)
         keep_max(&a.normalised, a.scaled_max / limits->scaled_max);
     if (limits->max_abs > 0)
-        limit_abs(&a, check->common_abs, limits->max_abs);
+        (void)limit_abs(&a, check->common_abs, limits->max_abs);
     if (is_broken(&a) || is_inexact(&a, limits))
         a.normalised = INFINITY;
     if (a.not_finite > 0)

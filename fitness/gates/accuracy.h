@@ -60,6 +60,9 @@ typedef struct accuracy_output {
      * which is large where terms cancel; 0: no scale is known. */
     double condition;
     double max_abs; /* largest error */
+    /* The largest of its own errors over their limits; over 1: it does not pass. Errors that are
+     * held to one limit over all outputs do not count. */
+    double beyond;
 } accuracy_output;
 
 /* One comparison under way. The relative L2 is taken output by output. */

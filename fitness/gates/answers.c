@@ -261,7 +261,7 @@ static ev_status left_read(fitness *f, const fit_case *c, left_behind *left, ev_
     return EV_OK;
 }
 
-/* A field of structs may have a tolerance of its own, which the start's own error widens on data
+/* An output may have a tolerance of its own, which the start's own error widens on data
  * that are not the task's. */
 static void begin_own(accuracy_check *check, const fit_argument *a, const fit_output *o) {
     const task_argument *what = a->what;
@@ -353,14 +353,28 @@ static void find_worst_of(const fit_case *c, size_t output, const left_behind *l
     }
 }
 
+/* The element that is farthest off, in the outputs that are beyond their limits. Where none is, or
+ * an element is of another class or was not written: in all outputs. */
+static void find_worst(const fit_case *c, const left_behind *left, const accuracy_limits *limits,
+                       fitness_element *out) {
+    fitness_element beyond = {.output = NULL};
+    double most = 0, most_beyond = 0;
+    for (size_t i = 0; i < c->output_count; i++) {
+        find_worst_of(c, i, left, limits, &most, out);
+        if (c->outputs[i].found.beyond > 1)
+            find_worst_of(c, i, left, limits, &most_beyond, &beyond);
+    }
+    if (beyond.output != NULL && isfinite(most))
+        *out = beyond;
+}
+
 ev_status fit_find_worst(fitness *f, fit_case *c, const accuracy_limits *limits,
                          fitness_element *out, ev_error *err) {
     left_behind left;
-    double most = 0;
     *out = (fitness_element){.output = NULL};
     ev_status status = left_read(f, c, &left, err);
-    for (size_t i = 0; status == EV_OK && i < c->output_count; i++)
-        find_worst_of(c, i, &left, limits, &most, out);
+    if (status == EV_OK)
+        find_worst(c, &left, limits, out);
     left_free(c, &left);
     return status;
 }

@@ -191,7 +191,7 @@ typedef struct fitness_verdict {
     bool ok;
     double error; /* relative L2 */
     double normalised;
-    double tolerance; /* the task's relative L2 */
+    double tolerance; /* of the relative L2 (task_relative_l2) */
     double ns;        /* timed cases */
     double low_ns, high_ns;
     /* The baseline's times; measured ones are taken by turns with the candidate's. */

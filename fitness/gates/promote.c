@@ -288,7 +288,7 @@ void fit_fill_verdict(const fit_result *r, const fit_case *c, const fitness *f,
     *out = (fitness_verdict){.ok = r->ok,
                              .error = r->accuracy.relative_l2,
                              .normalised = r->accuracy.normalised,
-                             .tolerance = f->t->tolerance.relative_l2,
+                             .tolerance = task_relative_l2(f->t),
                              .ns = own->ns,
                              .low_ns = own->low_ns,
                              .high_ns = own->high_ns,
@@ -444,7 +444,7 @@ ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fit
     if (s.stopped == GATE_NONE)
         EV_TRY(fit_load(f, c, &trial.kernel, &s, err));
     if (s.stopped != GATE_NONE) {
-        *out = (fitness_verdict){.tolerance = f->t->tolerance.relative_l2, .stopped = s.stopped};
+        *out = (fitness_verdict){.tolerance = task_relative_l2(f->t), .stopped = s.stopped};
         (void)snprintf(out->reason, sizeof out->reason, "%s", s.reason);
         return EV_OK;
     }

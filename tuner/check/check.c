@@ -59,15 +59,16 @@ static ev_status add_row(check *c, const subject *s, const task_case *at, const 
                          check_verdict kind, ev_error *err) {
     char reason[CHECK_REASON_BYTES];
     double base = fitness_baseline_ns(s->fitness, at->name);
-    double error = fmin(v->error, 1e300); /* JSON has no infinity */
     (void)snprintf(reason, sizeof reason, "%s", v->reason);
     if (v->ok)
         kind = check_against_record(&s->record, at->name, v, base, reason);
     json_t *row =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "kernel", s->t->name, "role",
-                  s->role, "start", s->candidate->start->name, "device",
-                  device_properties_of(s->device)->id, "split", corpus_split_name(at->split),
-                  "case", at->name, "verdict", "pass", "error", error, "tolerance", v->tolerance);
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f}", "kernel", s->t->name, "role", s->role,
+                  "start", s->candidate->start->name, "device", device_properties_of(s->device)->id,
+                  "split", corpus_split_name(at->split), "case", at->name, "verdict", "pass",
+                  "tolerance", v->tolerance);
+    if (v->ok || v->stopped == GATE_ACCURATE) /* JSON has no infinity */
+        (void)json_object_set_new(row, "error", json_real(fmin(v->error, 1e300)));
     if (v->ns > 0)
         set_times(row, s, v, base);
     if (kind != CHECK_OK)
@@ -90,7 +91,7 @@ static ev_status check_case(check *c, const subject *s, const task_case *at, ev_
     ev_status status = fitness_check(s->fitness, s->candidate, at, verdict, &problem);
     if (status == EV_BAD) {
         kind = CHECK_SETUP;
-        *verdict = (fitness_verdict){.tolerance = s->t->tolerance.relative_l2};
+        *verdict = (fitness_verdict){.tolerance = task_relative_l2(s->t)};
         (void)snprintf(verdict->reason, sizeof verdict->reason, "%s", problem.text);
         status = EV_OK;
     }

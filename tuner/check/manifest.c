@@ -229,7 +229,7 @@ static void check_cases(manifest_check *m) {
         lie(m, NULL, "error is %.3g, and a case has %.3g", m->v->error, worst);
     if (m->v->error > m->v->tolerance)
         lie(m, NULL, "error is %.3g, over the tolerance of %.3g", m->v->error, m->v->tolerance);
-    expect_number(m, "tolerance", m->v->tolerance, m->t->tolerance.relative_l2);
+    expect_number(m, "tolerance", m->v->tolerance, task_relative_l2(m->t));
 }
 
 static void check_range(manifest_check *m, const launch_range *said) {

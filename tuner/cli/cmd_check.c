@@ -52,7 +52,10 @@ static ev_status print_rows(const json_t *list, ev_str *out, ev_error *err) {
         static const char *const texts[] = {"kernel", "start", "split", "case", "verdict"};
         for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
             table_cell(rows, "%s", ev_json_text(row, texts[k], ""));
-        table_cell(rows, "%.2g", ev_json_number(row, "error", 0));
+        if (json_object_get(row, "error") != NULL)
+            table_cell(rows, "%.2g", ev_json_number(row, "error", 0));
+        else
+            table_cell(rows, "-"); /* the case was not run to its end */
         table_cell(rows, "%.2g", ev_json_number(row, "tolerance", 0));
         time_cell(rows, row, "ns");
         gain_cell(rows, row);

@@ -374,7 +374,7 @@ static ev_status set_common(export *x, const task *t, const records_winner *w, d
     out->sm = w->sm;
     out->seed = w->seed;
     out->modelled = device_properties_of(d)->modelled;
-    out->tolerance = t->tolerance.relative_l2;
+    out->tolerance = task_relative_l2(t);
     EV_TRY(shipped_set_gpu(x->arena, d, out, x->err));
     EV_TRY(set_cubin(x, out));
     EV_TRY(shipped_set_resident(x->arena, t, d, out, x->err));

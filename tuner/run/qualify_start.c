@@ -221,7 +221,7 @@ ev_status qualify_ship_start(const qualify_kernel *x, const candidate *who,
                             .local_bytes = resources->local_bytes,
                             .max_threads = resources->max_threads,
                             .modelled = x->gpu->modelled,
-                            .tolerance = x->t->tolerance.relative_l2};
+                            .tolerance = task_relative_l2(x->t)};
     EV_TRY(set_cases(x, like, &found->qualified, out, err));
     EV_TRY(set_provenance(x, who->start, out, err));
     return shipped_set_launch(x->arena, who->start, NULL, out, err);

@@ -36,6 +36,18 @@ static ev_status check_starts(const task *t, const char *wanted, ev_error *err) 
     return status;
 }
 
+/* Speed-ups are those of held-out cases, and nothing is exported without one. */
+static ev_status check_held_out(const task *t, ev_error *err) {
+    for (size_t i = 0; i < t->case_count; i++) {
+        if (t->cases[i].split == CORPUS_HELD_OUT && t->cases[i].use == TASK_TIME)
+            return EV_OK;
+    }
+    return ev_fail(err, EV_BAD,
+                   "the task %s has no held-out case that is timed, by which a winner is judged; "
+                   "add one, with \"split\": \"held-out\" and \"use\": \"time\", to \"cases\"",
+                   t->name);
+}
+
 static ev_status open_earlier(tune_state *run, ev_error *err) {
     const tune_options *o = run->options;
     bool has = false;
@@ -63,6 +75,7 @@ static ev_status load_tasks(tune_state *run, ev_error *err) {
     for (size_t i = 0; i < o->task_count; i++) {
         EV_TRY(task_open(o->tasks[i], &run->tasks[i], err));
         EV_TRY(check_starts(run->tasks[i], o->starts, err));
+        EV_TRY(check_held_out(run->tasks[i], err));
     }
     if (o->from)
         EV_TRY(open_earlier(run, err));

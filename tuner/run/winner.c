@@ -50,7 +50,7 @@ static void fill_row(const course *c, const winner *w, const task_case *at,
     assert(w->job != NULL);
     case_check checked = find_check(w->job, at->name);
     *row = (tune_row){.modelled = c->ready->modelled,
-                      .tolerance = c->t->tolerance.relative_l2,
+                      .tolerance = task_relative_l2(c->t),
                       .promoted = w->promoted,
                       .preserving = w->job->result.bold == 0};
     snprintf(row->kernel, sizeof row->kernel, "%s", c->t->name);
