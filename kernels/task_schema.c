@@ -35,7 +35,8 @@ static const ev_json_key TASK_KEYS[] = {
     {"work", EV_JSON_OBJECT, false,
      "what any kernel for this task has to move and to compute: the floor of its times"},
     {"cases", EV_JSON_ARRAY, true,
-     "shapes to check and time at; the search split needs a smoke, a check and a time case"},
+     "shapes to check and time at; the search split needs a smoke, a check and a time case, and "
+     "evoke tune a held-out time case"},
 };
 
 static const ev_json_key ARGUMENT_KEYS[] = {
@@ -44,11 +45,12 @@ static const ev_json_key ARGUMENT_KEYS[] = {
      "in, out, inout (buffers), scalar, or struct, rank, peers (see below)"},
     {"type", EV_JSON_STRING, true, "element type: u8 s8 u16 s16 u32 s32 u64 s64 f16 bf16 f32 f64"},
     {"doc", EV_JSON_STRING, false, "what it is"},
-    {"count", EV_JSON_ANY, false, "buffers: number of elements, an expression"},
+    {"count", EV_JSON_ANY, false, "buffers, which need it: number of elements, an expression"},
     {"value", EV_JSON_ANY, false,
      "scalars: an expression; when absent, the shape's value of its name"},
     {"data", EV_JSON_OBJECT, false,
-     "in and inout: {\"generator\": NAME, PARAMETER: EXPRESSION, ...}, see the generators below; "
+     "in and inout, which need it: {\"generator\": NAME, PARAMETER: EXPRESSION, ...}, see the "
+     "generators below; "
      "or "
      "{\"file\": PATH}, a .npy file or raw elements, in the task's folder"},
     {"align", EV_JSON_INTEGER, false,
@@ -375,7 +377,7 @@ static const char *kind_name(ev_json_kind kind) {
     case EV_JSON_ANY:
         break;
     }
-    return "see there";
+    return "see meaning";
 }
 
 static void print_table(const task_table *table, ev_str *out) {
