@@ -263,7 +263,8 @@ double task_relative_l2(const task *t) {
     for (size_t i = 0; i < task_all_count(t); i++) {
         const task_argument *a = &t->arguments[i];
         bool is_output = a->kind == TASK_OUT || a->kind == TASK_INOUT;
-        if (is_output && a->member_count == 0 && ev_type_is_float(a->type))
+        bool has_l2 = ev_type_is_float(a->type) || (!a->has_tolerance && t->tolerance.max_abs > 0);
+        if (is_output && a->member_count == 0 && has_l2)
             most = fmax(most, a->has_tolerance ? a->relative_l2 : t->tolerance.relative_l2);
     }
     return most >= 0 ? most : t->tolerance.relative_l2;

@@ -331,10 +331,11 @@ TABLE(BUFFER, "arguments[] with structs in a buffer",
 TABLE(MEMBER, "arguments[].fields[] of a buffer",
       "A member of the structs in a buffer. Numbers of a float type are compared by the tolerance, "
       "each field by itself; whole numbers exactly. Bytes between the fields are not compared.");
-TABLE(OWN, "arguments[].tolerance",
-      "In place of the task's tolerance, for this output or field. An output of whole numbers has "
-      "`max_abs` alone. What the task's tolerance says beside these two, `scaled_max` and "
-      "`baseline_factor`, counts for the output, too.");
+TABLE(
+    OWN, "arguments[].tolerance",
+    "In place of the task's tolerance, for this output or field. An output of whole numbers has "
+    "`max_abs` alone. What the task's tolerance says beside these two counts for the output, too: "
+    "`scaled_max`, and of floats `baseline_factor`.");
 TABLE(RANK, "arguments[] of kind rank",
       "Of a task with ranks: a scalar with the number of the rank, from 0.");
 TABLE(PEERS, "arguments[] of kind peers",

@@ -177,6 +177,8 @@ void accuracy_add(accuracy_check *check, const accuracy_part *part) {
 
 /* Value over limit; an exact match is asked for where the limit is zero. */
 static double over(double value, double limit) {
+    if (isinf(limit))
+        return 0;
     if (limit > 0)
         return value / limit;
     return value > 0 ? INFINITY : 0;
@@ -214,6 +216,8 @@ static void limit_largest(accuracy_check *check, accuracy_output *o) {
     if (!check->has_own) {
         keep_max(&check->common_abs, check->found_abs);
         worst->not_exact += check->found_inexact;
+        if (check->limits.max_abs == 0 && check->found_inexact > check->limits.inexact_most)
+            o->beyond = INFINITY;
     } else if (check->max_abs > 0 || check->found_inexact > 0) {
         keep_max(&o->beyond, limit_abs(worst, check->found_abs, check->max_abs));
     }
@@ -230,13 +234,14 @@ accuracy_output accuracy_end_output(accuracy_check *check) {
         o.relative_l2 = error / want;
     if (want > 0)
         o.condition = unit * sqrt(check->scale_squares) / want;
-    if (!check->has_own || isfinite(check->relative_l2))
+    bool has_l2 = !check->has_own || isfinite(check->relative_l2);
+    if (has_l2)
         keep_max(&check->worst.relative_l2, o.relative_l2);
     limit_output(check, &o);
     limit_largest(check, &o);
     /* The floor under "no worse than k x the baseline" depends on the output's type. */
     const accuracy_limits *limits = &check->limits;
-    if (limits->baseline_factor > 0) {
+    if (limits->baseline_factor > 0 && has_l2) {
         double allowed = limits->baseline_factor * limits->baseline_l2;
         keep_max(&allowed, ev_type_ulp(check->type, 1));
         keep_max(&check->worst.normalised, o.relative_l2 / allowed);

@@ -353,19 +353,26 @@ static void find_worst_of(const fit_case *c, size_t output, const left_behind *l
     }
 }
 
-/* The element that is farthest off, in the outputs that are beyond their limits. Where none is, or
- * an element is of another class or was not written: in all outputs. */
+/* The element that is farthest off: in the outputs that are beyond their limits; or else in those
+ * that are held to limits over all outputs. Where an element is of another class or was not
+ * written, in all outputs. */
 static void find_worst(const fit_case *c, const left_behind *left, const accuracy_limits *limits,
                        fitness_element *out) {
-    fitness_element beyond = {.output = NULL};
-    double most = 0, most_beyond = 0;
+    fitness_element common = {.output = NULL}, beyond = {.output = NULL};
+    double most = 0, most_common = 0, most_beyond = 0;
     for (size_t i = 0; i < c->output_count; i++) {
         find_worst_of(c, i, left, limits, &most, out);
+        if (!c->arguments[c->outputs[i].argument].what->has_tolerance)
+            find_worst_of(c, i, left, limits, &most_common, &common);
         if (c->outputs[i].found.beyond > 1)
             find_worst_of(c, i, left, limits, &most_beyond, &beyond);
     }
-    if (beyond.output != NULL && isfinite(most))
+    if (!isfinite(most))
+        return;
+    if (beyond.output != NULL)
         *out = beyond;
+    else if (common.output != NULL)
+        *out = common;
 }
 
 ev_status fit_find_worst(fitness *f, fit_case *c, const accuracy_limits *limits,

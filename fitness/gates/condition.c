@@ -5,9 +5,10 @@
  * limit for a variant that adds in another order. But u sqrt(K) |terms| is the size of such errors
  * at any data (accuracy.h), and a start has a constant that its own errors are of that size. The
  * constant is learnt here from several samples of the ill-conditioned variations, at the search's
- * small cases. Only errors beyond the task's tolerance count: an output that stays within it where
- * terms cancel, such as a compensated sum, has the constant 0, and variants are held to the
- * tolerance and to the start's own error.
+ * small cases, from all outputs of a type together, since the largest error over its size of a few
+ * samples is a matter of luck, too. Only errors beyond the task's tolerance count: an output that
+ * stays within it where terms cancel, such as a compensated sum, has the constant 0, and variants
+ * are held to the tolerance and to the start's own error there.
  *
  * Where the oracle does not give the size of the terms, the start's largest error over several
  * samples of the same data and shape takes the place of its error on one. */
@@ -17,10 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLES 4 /* of one case and variation, for its own errors */
-/* Samples of each small case and variation that a constant is learnt from. Errors over their size
- * scatter: the largest of a few is half the largest of many. */
-#define LEARNT 32
+#define SAMPLES 4 /* of each case and variation */
 
 struct fit_condition {
     ev_sha256 start; /* of its PTX */
@@ -94,7 +92,7 @@ static ev_status try_samples(fitness *f, const task_case *at, const fit_start *s
     for (int v = FIT_PLAIN + 1; v < FIT_VARIATIONS; v++) {
         fit_inputs inputs = fit_usual_inputs(f);
         inputs.variation = (fit_variation)v;
-        for (uint32_t i = 0; !fit_variation_is_benign(inputs.variation) && i < LEARNT; i++) {
+        for (uint32_t i = 0; !fit_variation_is_benign(inputs.variation) && i < SAMPLES; i++) {
             EV_TRY(try_sample(f, at, inputs, start, learn, of, err));
             inputs.fresh++;
         }
@@ -128,4 +126,14 @@ ev_status fit_condition_of(fitness *f, const fit_start *start, const double **ou
         EV_TRY(add(f, start, err));
     *out = f->conditions[at].of;
     return EV_OK;
+}
+
+double fit_constant_at(const fit_case *c, const double *of, size_t output) {
+    double constant = of[output];
+    for (size_t i = 0; constant > 0 && i < c->output_count; i++) {
+        bool is_like = c->arguments[c->outputs[i].argument].what->type ==
+                       c->arguments[c->outputs[output].argument].what->type;
+        constant = is_like ? fmax(constant, of[i]) : constant;
+    }
+    return constant;
 }

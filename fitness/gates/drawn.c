@@ -32,7 +32,8 @@
 #define LEAST_GAIN 0.01
 
 #define BUCKETS 8
-/* The share of the tolerance that a start may use up at a drawn case. The rest is for variants that
+/* The share of the tolerance that a start may use up at a drawn case, unless it uses more at the
+ * task's own cases, such as a whole number that may be off by one. The rest is for variants that
  * round differently. */
 #define MARGIN 0.5
 
@@ -41,6 +42,7 @@ typedef struct drawn_start {
     fit_trial trial;
     size_t insn_count;
     uint8_t *seen; /* per pc: a bit a bucket */
+    double used;   /* the largest share of the tolerance at the task's own small cases */
     bool is_wrong; /* the start is wrong at a small case of the task, so its results do not count */
 } drawn_start;
 
@@ -73,10 +75,12 @@ static uint8_t bucket_of(uint64_t count, uint64_t warps) {
     return (uint8_t)fmin(2 + more, BUCKETS - 1);
 }
 
-/* Runs the start, and compares in full if there is an answer. *ok: the run is correct and within
- * its fuel. */
-static ev_status run_start(drawing *g, fit_case *c, const drawn_start *start, double fuel,
+/* Runs the start, and compares in full if there is an answer. is_own: at a case of the task, in
+ * place of a drawn one. *ok: the run is correct and within its fuel. */
+static ev_status run_start(drawing *g, fit_case *c, drawn_start *start, bool is_own,
                            uint8_t *buckets, double *cost, bool *ok, ev_error *err) {
+    double most = is_own ? 1 : fmax(MARGIN, start->used);
+    double fuel = is_own ? OWN_FUEL : g->cost_most;
     bool answered = g->f->t->oracle_kind != TASK_ORACLE_BASELINE || c->outputs[0].want != NULL;
     uint64_t *executions = calloc(start->insn_count + 1, sizeof *executions);
     if (executions == NULL)
@@ -94,7 +98,8 @@ static ev_status run_start(drawing *g, fit_case *c, const drawn_start *start, do
         status = fit_ranks_same(g->f, c, ok, err);
     if (status == EV_OK)
         status = fit_restore_after(g->f, c, &run, err);
-    *ok = *ok && status == EV_OK && got.normalised <= MARGIN;
+    *ok = *ok && status == EV_OK && got.normalised <= most;
+    start->used = is_own && *ok ? fmax(start->used, got.normalised) : start->used;
     *cost = (double)run.outcome.counters.thread_instructions;
     for (size_t pc = 0; pc < start->insn_count; pc++)
         buckets[pc] = bucket_of(executions[pc], executions[0]);
@@ -112,7 +117,6 @@ ev_status fit_drawn_forgive(ev_status status, const ev_error *why, ev_error *err
  * itself (`is_own`) takes no further part. EV_BAD is an answer, too: such a shape is not legal. */
 static ev_status run_starts(drawing *g, const task_case *at, bool is_own, uint8_t *buckets,
                             double *cost, bool *legal, ev_error *err) {
-    double fuel = is_own ? OWN_FUEL : g->cost_most;
     fit_case *c = NULL;
     size_t offset = 0;
     *legal = false;
@@ -125,7 +129,7 @@ static ev_status run_starts(drawing *g, const task_case *at, bool is_own, uint8_
         ev_error why = {.status = EV_OK};
         if (!start->is_wrong)
             EV_TRY(fit_drawn_forgive(
-                run_start(g, c, start, fuel, buckets + offset, &own, &ok, &why), &why, err));
+                run_start(g, c, start, is_own, buckets + offset, &own, &ok, &why), &why, err));
         start->is_wrong = start->is_wrong || (!ok && is_own);
         if (!ok && !start->is_wrong)
             return EV_OK;

@@ -633,6 +633,9 @@ ev_status fit_try_own_variation(fitness *f, const task_case *at, const fit_trial
  * search's small cases. *out is borrowed until the next call. */
 ev_status fit_condition_of(fitness *f, const fit_start *start, const double **out,
                            ev_error *err) EV_CHECKED;
+/* The constant of an output: the largest of all outputs of its type that have one, since few
+ * samples of one output show little. `of`: of fit_condition_of. 0: the output has none. */
+double fit_constant_at(const fit_case *c, const double *of, size_t output);
 /* Gives, for each output whose scale the oracle does not give, the start's largest relative error
  * over several samples of a case's varied data; 0 for the other outputs. `of`: [outputs]. */
 ev_status fit_errors_of(fitness *f, const fit_case *c, const fit_start *start, double *of,

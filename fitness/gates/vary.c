@@ -372,13 +372,21 @@ static double most_of(double limit, double own) {
     return limit > 0 ? fmax(limit, FIT_VARIED_FACTOR * own) : 0;
 }
 
+/* Outputs with tolerances of their own have limits of their own (answers.c), and widen no other's.
+ */
 static accuracy_limits limits_of(const fitness *f, const fit_case *c) {
     const task_tolerance *t = &f->t->tolerance;
     const accuracy *own = &c->varied.accuracy;
-    return (accuracy_limits){.relative_l2 =
-                                 fmax(t->relative_l2, FIT_VARIED_FACTOR * own->relative_l2),
+    double l2 = 0, abs = 0;
+    for (size_t i = 0; i < c->output_count; i++) {
+        const fit_output *o = &c->outputs[i];
+        bool is_common = !c->arguments[o->argument].what->has_tolerance;
+        l2 = is_common ? fmax(l2, o->own.relative_l2) : l2;
+        abs = is_common ? fmax(abs, o->own.max_abs) : abs;
+    }
+    return (accuracy_limits){.relative_l2 = fmax(t->relative_l2, FIT_VARIED_FACTOR * l2),
                              .scaled_max = most_of(t->scaled_max, own->scaled_max),
-                             .max_abs = most_of(t->max_abs, own->max_abs),
+                             .max_abs = most_of(t->max_abs, abs),
                              .own_factor = FIT_VARIED_FACTOR,
                              .inexact_most = FIT_VARIED_FACTOR * own->not_exact,
                              .depth = c->depth,
@@ -403,6 +411,19 @@ static bool is_changed(const fit_case *c) {
     return false;
 }
 
+/* Whether an output of the start, compared without limits, is further off than its tolerance. */
+static bool is_beyond(const fitness *f, const fit_case *c) {
+    const task_tolerance *t = &f->t->tolerance;
+    bool beyond = c->varied.accuracy.not_exact > 0 && t->max_abs == 0;
+    for (size_t i = 0; i < c->output_count; i++) {
+        const fit_output *o = &c->outputs[i];
+        beyond |= c->arguments[o->argument].what->has_tolerance
+                      ? o->found.beyond > 1
+                      : o->found.relative_l2 > t->relative_l2;
+    }
+    return beyond;
+}
+
 /* Notes the start's run, unless it left elements unwritten or wrote padding, as it may with a size
  * that became another one. Its outputs are still there. */
 static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
@@ -411,10 +432,7 @@ static ev_status take_start(fitness *f, fit_case *c, ev_error *err) {
     EV_TRY(fit_answer_varied(f, c, false, err));
     EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));
     /* An oracle may know only the task's own scalars, from the shape or its source. */
-    const accuracy *own = &c->varied.accuracy;
-    const task_tolerance *t = &f->t->tolerance;
-    bool is_beyond = own->relative_l2 > t->relative_l2 || (own->not_exact > 0 && t->max_abs == 0);
-    if (c->inputs.alias_in > 0 || (!is_of_floats(c) && is_beyond)) {
+    if (c->inputs.alias_in > 0 || (!is_of_floats(c) && is_beyond(f, c))) {
         EV_TRY(fit_answer_varied(f, c, true, err));
         EV_TRY(fit_compare_full(f, c, &none, &c->varied.accuracy, err));
     }
@@ -514,7 +532,7 @@ static ev_status compare_conditioned(fitness *f, fit_case *c, const fit_trial *t
         return ev_fail_memory(err, c->output_count * sizeof *errors);
     ev_status status = fit_errors_of(f, c, start, errors, err);
     for (size_t i = 0; i < c->output_count; i++) {
-        c->outputs[i].conditioned = FIT_VARIED_FACTOR * of[i];
+        c->outputs[i].conditioned = FIT_VARIED_FACTOR * fit_constant_at(c, of, i);
         c->outputs[i].allowed = FIT_VARIED_FACTOR * errors[i];
     }
     if (status == EV_OK)

@@ -428,8 +428,10 @@ typedef struct evoke_difference {
     /* |got - want| / |want|, the Euclidean norms of all outputs together. 0: all are equal.
      * Infinity: one is not a number or not finite where the other is, or |want| is 0. */
     double relative;
-    double norm;       /* |want|, of its finite elements; 0: the outputs say nothing */
-    double tolerance;  /* of `relative` against exact results, by which the variant was validated */
+    double norm; /* |want|, of its finite elements; 0: the outputs say nothing */
+    /* By which the variant was validated against exact results: of each output by itself. Where
+     * outputs have tolerances of their own, the loosest. */
+    double tolerance;
     uint64_t elements; /* that were compared */
 } evoke_difference;
 

@@ -284,6 +284,26 @@ static void test_own_limits(void **state) {
     }
 }
 
+/* Whole numbers with a limit of their own have no relative error, also where all answers are 0. */
+static void test_own_limit_of_whole_numbers(void **state) {
+    (void)state;
+    const int32_t got[] = {1, 0};
+    const double want[] = {0, 0};
+    const accuracy_limits limits = {.relative_l2 = 1e-6, .baseline_factor = 2, .baseline_l2 = 1e-9};
+    accuracy_part part = {.type = EV_S32, .got = got, .want = want, .count = 2};
+    for (int most = 0; most < 3; most++) {
+        accuracy_check check;
+        accuracy_begin(&check, &limits);
+        accuracy_begin_output(&check, EV_S32);
+        accuracy_own(&check, INFINITY, most);
+        accuracy_add(&check, &part);
+        accuracy_output o = accuracy_end_output(&check);
+        accuracy a = accuracy_end(&check);
+        assert_true(a.normalised == (most == 0 ? INFINITY : 1.0 / most));
+        assert_true(o.beyond == a.normalised && a.relative_l2 == 0);
+    }
+}
+
 static void check_words(const accuracy *a, const accuracy_limits *limits, const char *words) {
     ev_str text = EV_STR_EMPTY;
     accuracy_explain(a, limits, &text);
@@ -311,13 +331,21 @@ static void test_explain(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_negative_reference),
-        cmocka_unit_test(test_not_finite),    cmocka_unit_test(test_zero_reference),
-        cmocka_unit_test(test_masks),         cmocka_unit_test(test_whole_numbers),
-        cmocka_unit_test(test_wide_numbers),  cmocka_unit_test(test_scaled),
-        cmocka_unit_test(test_conditioned),   cmocka_unit_test(test_baseline_factor),
-        cmocka_unit_test(test_outputs_apart), cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_ulp),           cmocka_unit_test(test_own_limits),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_negative_reference),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_zero_reference),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_wide_numbers),
+        cmocka_unit_test(test_scaled),
+        cmocka_unit_test(test_conditioned),
+        cmocka_unit_test(test_baseline_factor),
+        cmocka_unit_test(test_outputs_apart),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_ulp),
+        cmocka_unit_test(test_own_limits),
+        cmocka_unit_test(test_own_limit_of_whole_numbers),
         cmocka_unit_test(test_explain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
