@@ -375,8 +375,8 @@ bool task_plan_names(const launch_plan *plan, const task_argument *scalar);
 /* Whether the argument is a buffer with data of a generator or a file: no output, scalar or table
  * of peers. */
 bool task_argument_has_data(const task_argument *a);
-/* The loosest tolerance of an output's relative L2: the task's, or outputs' own where all outputs
- * have one. */
+/* The loosest tolerance of an output's relative L2: of those that have one of their own, and the
+ * task's where one has none. */
 double task_relative_l2(const task *t);
 /* The tolerance's depth K at a case. */
 ev_status task_depth_of(const task *t, const task_case *c, double *out, ev_error *err) EV_CHECKED;

@@ -377,16 +377,16 @@ static double most_of(double limit, double own) {
 static accuracy_limits limits_of(const fitness *f, const fit_case *c) {
     const task_tolerance *t = &f->t->tolerance;
     const accuracy *own = &c->varied.accuracy;
-    double l2 = 0, abs = 0;
+    double l2 = 0, largest_error = 0;
     for (size_t i = 0; i < c->output_count; i++) {
         const fit_output *o = &c->outputs[i];
         bool is_common = !c->arguments[o->argument].what->has_tolerance;
         l2 = is_common ? fmax(l2, o->own.relative_l2) : l2;
-        abs = is_common ? fmax(abs, o->own.max_abs) : abs;
+        largest_error = is_common ? fmax(largest_error, o->own.max_abs) : largest_error;
     }
     return (accuracy_limits){.relative_l2 = fmax(t->relative_l2, FIT_VARIED_FACTOR * l2),
                              .scaled_max = most_of(t->scaled_max, own->scaled_max),
-                             .max_abs = most_of(t->max_abs, abs),
+                             .max_abs = most_of(t->max_abs, largest_error),
                              .own_factor = FIT_VARIED_FACTOR,
                              .inexact_most = FIT_VARIED_FACTOR * own->not_exact,
                              .depth = c->depth,
