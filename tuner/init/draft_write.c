@@ -14,9 +14,43 @@ static const char *generator(ev_type type, bool is_bool) {
                                   : "{\"generator\": \"uniform\", \"low\": 0, \"high\": 15}";
 }
 
+const char *draft_tolerance_of(ev_type type) {
+    if (type == EV_F16 || type == EV_BF16)
+        return "2e-3";
+    return type == EV_F32 ? "2e-6" : "1e-12";
+}
+
+static const char *larger(const char *worst, ev_type type) {
+    const char *own = draft_tolerance_of(type);
+    return strtod(own, NULL) > strtod(worst, NULL) ? own : worst;
+}
+
+/* That of the least precise output. */
+static const char *loosest(const draft *d) {
+    const char *worst = "1e-12";
+    for (size_t i = 0; i < d->argument_count; i++) {
+        const draft_argument *a = &d->arguments[i];
+        if (a->kind == DRAFT_IN || a->kind == DRAFT_SCALAR)
+            continue;
+        for (size_t k = 0; a->mixed != NULL && k < a->mixed->count; k++)
+            worst = larger(worst, a->mixed->fields[k].type);
+        worst = a->mixed == NULL ? larger(worst, a->type) : worst;
+    }
+    return worst;
+}
+
+/* An output that is more precise than the least precise one has a tolerance of its own. */
+static void write_tolerance(draft_kind kind, ev_type type, const char *of_task, ev_str *out) {
+    const char *own = draft_tolerance_of(type);
+    bool is_output = kind == DRAFT_OUT || kind == DRAFT_INOUT;
+    if (is_output && ev_type_is_float(type) && strcmp(own, of_task) != 0)
+        ev_str_printf(out, ", \"tolerance\": {\"relative_l2\": %s}", own);
+}
+
 /* A buffer of structs. Offsets and stride are said, though mostly they are as C has them: they are
  * what a reader looks for. */
-static void write_structs(const draft_argument *a, const char *name, ev_str *out) {
+static void write_structs(const draft_argument *a, const char *name, const char *tolerance,
+                          ev_str *out) {
     const draft_layout *l = a->mixed;
     ev_str_printf(out, "{\"name\": \"%s\", \"kind\": \"%s\", \"count\": \"%s\", \"stride\": %u, ",
                   name, KINDS[a->kind], a->count, l->bytes);
@@ -35,14 +69,15 @@ static void write_structs(const draft_argument *a, const char *name, ev_str *out
         if (a->kind != DRAFT_OUT)
             ev_str_printf(out, ", \"data\": %s",
                           f->data != NULL ? f->data : generator(f->type, f->is_bool));
+        write_tolerance(a->kind, f->type, tolerance, out);
         ev_str_append(out, i + 1 < l->count ? "},\n" : "}\n    ]");
     }
 }
 
-static void write_argument(const draft_argument *a, ev_str *out) {
+static void write_argument(const draft_argument *a, const char *tolerance, ev_str *out) {
     const char *name = a->owner != NULL ? a->field : a->name;
     if (a->mixed != NULL) {
-        write_structs(a, name, out);
+        write_structs(a, name, tolerance, out);
         return;
     }
     ev_str_printf(out, "{\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"%s\"", name,
@@ -64,6 +99,7 @@ static void write_argument(const draft_argument *a, ev_str *out) {
         if (a->align > 0)
             ev_str_printf(out, ", \"align\": %u", a->align);
     }
+    write_tolerance(a->kind, a->type, tolerance, out);
 }
 
 /* The fields of a struct stand in its brackets. C places them as `evoke` does, so that only what
@@ -82,7 +118,7 @@ static void write_arguments(const draft *d, ev_str *out) {
                           "\"fields\": [\n",
                           a->owner, a->struct_bytes);
         ev_str_append(out, a->owner != NULL ? "      " : "    ");
-        write_argument(a, out);
+        write_argument(a, loosest(d), out);
         if (a->owner != NULL && a->offset != end)
             ev_str_printf(out, ", \"offset\": %u", a->offset);
         end = a->offset + bytes;
@@ -167,31 +203,6 @@ void draft_write_case(const draft *d, const char *name, const char *split, const
                   last ? "" : ",");
 }
 
-const char *draft_tolerance_of(ev_type type) {
-    if (type == EV_F16 || type == EV_BF16)
-        return "2e-3";
-    return type == EV_F32 ? "2e-6" : "1e-12";
-}
-
-static const char *larger(const char *worst, ev_type type) {
-    const char *own = draft_tolerance_of(type);
-    return strtod(own, NULL) > strtod(worst, NULL) ? own : worst;
-}
-
-/* That of the least precise output. */
-static const char *tolerance(const draft *d) {
-    const char *worst = "1e-12";
-    for (size_t i = 0; i < d->argument_count; i++) {
-        const draft_argument *a = &d->arguments[i];
-        if (a->kind == DRAFT_IN || a->kind == DRAFT_SCALAR)
-            continue;
-        for (size_t k = 0; a->mixed != NULL && k < a->mixed->count; k++)
-            worst = larger(worst, a->mixed->fields[k].type);
-        worst = a->mixed == NULL ? larger(worst, a->type) : worst;
-    }
-    return worst;
-}
-
 static void write_guessed_cases(const draft *d, ev_str *out) {
     draft_write_case(d, "smoke", "search", "smoke", d->small, "", false, out);
     draft_write_case(d, "odd", "search", "check", d->odd, "", false, out);
@@ -211,7 +222,7 @@ void draft_write(const draft *d, const char *source, const char *cases, ev_str *
     write_symbols(d, out);
     write_start(d, source, out);
     ev_str_printf(out, "  \"oracle\": \"baseline\",\n  \"tolerance\": {\"relative_l2\": %s},\n",
-                  tolerance(d));
+                  loosest(d));
     ev_str_append(out, "  \"cases\": [\n");
     if (cases != NULL)
         ev_str_append(out, cases);

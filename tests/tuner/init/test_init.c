@@ -92,7 +92,8 @@ static void plain_files_become_tasks_that_check(void **state) {
     become_tasks_that_check(rows, sizeof rows / sizeof rows[0], "plain");
 }
 
-/* Accesses wider than an element, an enumerator in the launch, shuffles of 64 bits. */
+/* Accesses wider than an element, outputs of two precisions, an enumerator in the launch, shuffles
+ * of 64 bits. */
 static void halves_enumerators_and_doubles(void **state) {
     (void)state;
     static const init_row rows[] = {
@@ -100,6 +101,10 @@ static void halves_enumerators_and_doubles(void **state) {
          NULL,
          {"\"name\": \"x\", \"kind\": \"in\", \"type\": \"f16\", \"count\": \"n\"",
           "\"entry\": \"haxpy<4>\"", "\"type\": \"f16\", \"value\": 1.5"}},
+        {"scaleboth.cu",
+         NULL,
+         {"\"type\": \"f32\", \"count\": \"n\", \"tolerance\": {\"relative_l2\": 2e-6}}",
+          "\"type\": \"f16\", \"count\": \"n\"}", "\"tolerance\": {\"relative_l2\": 2e-3},\n"}},
         {"rowbins.cu",
          NULL,
          {"\"shared\": \"(64 * 4)\"", "\"shape\": {\"width\": 1000, \"height\": 600}",
