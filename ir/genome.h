@@ -122,19 +122,26 @@ bool ir_genome_is_skeleton(const ir_genome *genome);
  * keep the grid leave it: blocks behind the first n-th part of a dimension end at once. 1: all
  * work. */
 void ir_genome_idle_parts(const ir_genome *genome, uint32_t parts[3]);
+/* A copy without local edits, with those structural edits of `edits` that it lacks at their usual
+ * places. NULL: it lacks none, or memory ran out. */
+ir_genome *ir_genome_join(const ir_genome *genome, const ir_genome *edits);
 /* A copy without local edits in which one structural edit, drawn at random, has another option or
  * form. The genome has a prefix. NULL: that edit has no other, or memory ran out. */
 ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);
-/* Whether a structural edit opens: edits that divide the work or stage tiles make places for other
- * edits, where the rest (turns written out, loads ahead, numbers of threads, copies for some
- * arguments) only finish what is there. */
+/* Whether a structural edit opens, in one of its forms at least: edits that divide the work, stage
+ * tiles or give interior blocks a copy without tests make places for other edits, where the rest
+ * (turns written out, loads ahead, numbers of threads, copies for some arguments) only finish what
+ * is there. */
 bool ir_edit_opens(ir_edit_kind kind);
+/* The number of forms with which a structural edit is drawn. */
+size_t ir_edit_forms(ir_edit_kind kind);
 /* Whether a structural edit changes how the loads of a loop's turns follow each other: turns side
  * by side, loads ahead. */
 bool ir_edit_of_turns(ir_edit_kind kind);
-/* Number of structural edits that give threads another place, such as rows and columns: what others
- * need, though they may change no time themselves. */
-size_t ir_genome_axes_count(const ir_genome *genome);
+/* The number of structural edits on which others stand, though they may change no time themselves:
+ * those that give threads another place, such as rows and columns, and those that give interior
+ * blocks a copy without tests. */
+size_t ir_genome_footing_count(const ir_genome *genome);
 /* The number of places that a genome's structural edits open. Edits of one kind at one place count
  * once. */
 size_t ir_genome_opening_count(const ir_genome *genome);
@@ -160,6 +167,9 @@ ir_genome *ir_genome_limit(const ir_genome *genome, int64_t registers);
  * NULL: `genome` opens that place already, or memory ran out. */
 ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t at,
                             bool finish_as_by);
+/* A copy without local edits, with those structural edits of `edits` that it lacks at their usual
+ * places. NULL: it lacks none, or memory ran out. */
+ir_genome *ir_genome_join(const ir_genome *genome, const ir_genome *edits);
 /* A copy without local edits in which one structural edit, drawn at random, stands at another place
  * of the prefix, which has two edits at least. NULL: memory ran out. */
 ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng);

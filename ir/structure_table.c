@@ -282,7 +282,12 @@ ir_genome *ir_genome_limit(const ir_genome *genome, int64_t registers) {
 
 /* ---- what opens ---- */
 
-bool ir_edit_opens(ir_edit_kind kind) {
+/* Whether an edit gives the blocks away from the border a copy of their own, without tests. */
+static bool makes_interior(ir_edit_kind kind, ir_form form) {
+    return kind == IR_EDIT_PEEL || form == IR_FORM_INTERIOR;
+}
+
+static bool opens_by_phase(ir_edit_kind kind) {
     switch (ir_structure_row_of(kind)->phase) {
     case IR_PHASE_PLACES:
     case IR_PHASE_DIVIDE:
@@ -299,6 +304,22 @@ bool ir_edit_opens(ir_edit_kind kind) {
         break;
     }
     return false;
+}
+
+bool ir_edit_opens(ir_edit_kind kind) {
+    const ir_structure_row *row = ir_structure_row_of(kind);
+    bool opens = opens_by_phase(kind);
+    for (size_t i = 0; i < row->form_count; i++)
+        opens = opens || makes_interior(kind, row->forms[i]);
+    return opens;
+}
+
+static bool opens(const ir_edit *edit) {
+    return opens_by_phase(edit->kind) || makes_interior(edit->kind, edit->form);
+}
+
+size_t ir_edit_forms(ir_edit_kind kind) {
+    return ir_structure_row_of(kind)->form_count;
 }
 
 bool ir_edit_of_turns(ir_edit_kind kind) {
@@ -318,7 +339,7 @@ static bool same_place(const ir_edit *a, const ir_edit *b) {
 
 /* Whether the edit at `at` opens, and none before it is of its kind at its place. */
 static bool opens_first(const ir_genome *genome, size_t at) {
-    bool first = ir_edit_opens(ir_genome_edit_kind(genome, at));
+    bool first = opens(ir_genome_edit(genome, at));
     for (size_t i = 0; i < at && first; i++)
         first = !same_place(ir_genome_edit(genome, i), ir_genome_edit(genome, at));
     return first;
@@ -331,16 +352,19 @@ size_t ir_genome_opening_count(const ir_genome *genome) {
     return count;
 }
 
-size_t ir_genome_axes_count(const ir_genome *genome) {
+size_t ir_genome_footing_count(const ir_genome *genome) {
     size_t count = 0;
-    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
-        count += ir_structure_row_of(ir_genome_edit_kind(genome, i))->phase == IR_PHASE_PLACES;
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
+        const ir_edit *edit = ir_genome_edit(genome, i);
+        count += ir_structure_row_of(edit->kind)->phase == IR_PHASE_PLACES ||
+                 makes_interior(edit->kind, edit->form);
+    }
     return count;
 }
 
 size_t ir_genome_first_opening(const ir_genome *genome) {
     for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
-        if (ir_edit_opens(ir_genome_edit_kind(genome, i)))
+        if (opens(ir_genome_edit(genome, i)))
             return i;
     }
     return SIZE_MAX;
@@ -382,7 +406,7 @@ uint64_t ir_genome_extent(const ir_genome *genome) {
 /* Appends the structural edits of `from` that only finish. */
 static void append_finish(ir_genome *to, const ir_genome *from) {
     for (size_t i = 0; i < ir_genome_prefix_count(from); i++) {
-        if (!ir_edit_opens(ir_genome_edit_kind(from, i)))
+        if (!opens(ir_genome_edit(from, i)))
             (void)ir_genome_append_from(to, from, i); /* false: the genome has the edit already */
     }
 }
@@ -400,7 +424,7 @@ ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t
     for (size_t i = 0; child && i <= count; i++) {
         if (i == place)
             (void)ir_genome_append_from(child, by, at); /* true: the place is new */
-        if (i < count && (!finish_as_by || ir_edit_opens(ir_genome_edit_kind(genome, i))))
+        if (i < count && (!finish_as_by || opens(ir_genome_edit(genome, i))))
             (void)ir_genome_append_from(child, genome, i);
     }
     if (!child)
@@ -408,6 +432,35 @@ ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t
     if (finish_as_by)
         append_finish(child, by);
     append_knobs(child, finish_as_by ? by : genome);
+    return child;
+}
+
+/* The genome with the structural edit `at` of `edits` at its usual place. NULL: out of memory. */
+static ir_genome *insert(const ir_genome *genome, const ir_genome *edits, size_t at) {
+    size_t place = ir_structure_usual_place(genome, ir_genome_edit_kind(edits, at));
+    ir_genome *child = ir_genome_part(genome, 0, place);
+    if (child)
+        (void)ir_genome_append_from(child, edits, at); /* true: the genome lacks the edit */
+    for (size_t i = place; child && i < ir_genome_prefix_count(genome); i++)
+        (void)ir_genome_append_from(child, genome, i);
+    if (child)
+        append_knobs(child, genome);
+    return child;
+}
+
+ir_genome *ir_genome_join(const ir_genome *genome, const ir_genome *edits) {
+    ir_genome *child = NULL;
+    for (size_t i = 0; i < ir_genome_prefix_count(edits); i++) {
+        ev_sha256 key = ir_genome_edit_key(edits, i);
+        const ir_genome *now = child ? child : genome;
+        if (ir_genome_holds(now, &key))
+            continue;
+        ir_genome *more = insert(now, edits, i);
+        ir_genome_free(child);
+        if (!more)
+            return NULL;
+        child = more;
+    }
     return child;
 }
 

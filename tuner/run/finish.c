@@ -26,6 +26,7 @@
 #define MOST_PARTS 24    /* most edits of a slow genome that are removed one by one */
 #define MOST_PARTED 2    /* most slow genomes that are treated so */
 #define SLOWER 0.002     /* relative loss of time from which an edit is to blame */
+#define AT_SETTING 3     /* most candidates of another setting of the macros, until one is right */
 #define MOST_STRIPPED 16 /* most bold variants that are tried without their bold edits */
 
 /* ---- what failed ---- */
@@ -265,6 +266,66 @@ static ev_status try_settings(finish *f, ev_error *err) {
     return EV_OK;
 }
 
+static bool is_of(const ir_genome *genome, const ir_genome *const *settings, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (ir_genome_same_macros(genome, settings[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The unused candidate with edits that has the least time at a setting that is not listed, or
+ * (`only`) at that one. */
+static candidate_entry *fastest_at(finish *f, const ir_genome *const *listed, size_t count,
+                                   const ir_genome *only) {
+    candidate_entry *best = NULL;
+    for (size_t i = 0; i < f->candidate_count; i++) {
+        candidate_entry *e = &f->candidates[i];
+        bool fits =
+            only ? ir_genome_same_macros(e->genome, only) : !is_of(e->genome, listed, count);
+        bool is_edited = ir_genome_edit_count(e->genome) > 0 && !finish_is_setting(e->genome);
+        if (fits && is_edited && !e->used && (!best || e->ns < best->ns))
+            best = e;
+    }
+    return best;
+}
+
+/* Puts the fastest variants at one setting through gate 6 until one is right, which wins if it is
+ * faster than the winner on the held-out cases. */
+static ev_status try_at(finish *f, const ir_genome *setting, ev_error *err) {
+    candidate_entry *e = NULL;
+    for (size_t i = 0; i < AT_SETTING && may_try_more(f); i++) {
+        if (!(e = fastest_at(f, NULL, 0, setting)))
+            return EV_OK;
+        candidate_entry one = *e; /* a copy, since the list may grow */
+        verdict v = SLOW;
+        double held_out = 0;
+        bool passed = false;
+        e->used = true;
+        EV_TRY(finish_promote(f, one.genome, one.ns, &v, &held_out, err));
+        if (v != PROMOTED || !finish_may_win(f))
+            continue;
+        bool is_faster = held_out < f->winner.score.ns * (1 - SLOWER);
+        return is_faster ? win_with(f, &one, &passed, err) : EV_OK;
+    }
+    return EV_OK;
+}
+
+/* Holds the winner against the fastest variants at other settings. The search prefers one setting,
+ * which need not be the one that transfers to the held-out cases. `first`: the edited variant that
+ * won first. */
+static ev_status try_others(finish *f, const ir_genome *first, ev_error *err) {
+    const ir_genome *listed[FINISH_SETTINGS + 1] = {first};
+    for (size_t count = 1; count <= FINISH_SETTINGS && may_try_more(f); count++) {
+        candidate_entry *e = fastest_at(f, listed, count, NULL);
+        if (!e)
+            return EV_OK;
+        listed[count] = e->genome; /* the list keeps the reference */
+        EV_TRY(try_at(f, e->genome, err));
+    }
+    return EV_OK;
+}
+
 static ev_status try_candidates(finish *f, ev_error *err) {
     bool passed = false;
     EV_TRY(add_candidates(f, err));
@@ -278,8 +339,14 @@ static ev_status try_candidates(finish *f, ev_error *err) {
             EV_TRY(try_candidate(f, e, &passed, err));
     }
     EV_TRY(take_promoted(f, &passed, err));
-    bool is_edited = passed && !finish_is_setting(f->winner.genome);
-    return is_edited ? try_settings(f, err) : EV_OK;
+    if (!passed || finish_is_setting(f->winner.genome))
+        return EV_OK;
+    const ir_genome *first = ir_genome_ref(f->winner.genome);
+    ev_status status = try_settings(f, err);
+    if (status == EV_OK)
+        status = try_others(f, first, err);
+    ir_genome_free(first);
+    return status;
 }
 
 /* ---- starts ---- */
@@ -343,6 +410,7 @@ static ev_status find_bold(finish *f, ev_error *err) {
     double reference = winner_ns > 0 ? winner_ns : finish_reference(f, preserving.genome);
     f->limit_ns = reference * (1 - FINISH_BOLD_GAIN);
     f->field = SEARCH_ANY;
+    finish_clear_winner(&f->kept); /* it was promoted by a lower bar */
     finish_renew(f);
     finish_drop_candidates(f);
     ev_status status = try_candidates(f, err);

@@ -30,7 +30,7 @@ ev_status draw_with_macro(const ir_genome *genome, const task_macro *macro, int6
     return status;
 }
 
-static int64_t macro_value(const ir_genome *genome, const task_macro *macro) {
+int64_t draw_macro_value(const ir_genome *genome, const task_macro *macro) {
     for (size_t i = 0; i < ir_genome_macro_count(genome); i++) {
         if (strcmp(ir_genome_macro_name(genome, i), macro->name) == 0)
             return ir_genome_macro_value(genome, i);
@@ -80,7 +80,7 @@ static bool is_wrong(const drawing *d, const ir_genome *genome) {
 /* Gives the macro the value at `at`, or the next one that is another and not known to be wrong. */
 static ev_status set_macro(drawing *d, const task_macro *macro, size_t at, bool keep_edits,
                            ev_error *err) {
-    int64_t now = macro_value(d->child.genome, macro);
+    int64_t now = draw_macro_value(d->child.genome, macro);
     for (size_t i = 0; i < macro->value_count; i++, at = (at + 1) % macro->value_count) {
         ir_genome *child = NULL;
         if (macro->values[at] == now)
@@ -375,6 +375,12 @@ static ev_status cross(drawing *d, const ir_genome *a, const ir_genome *b, ev_er
     return EV_OK;
 }
 
+static const unsigned made_by[RECIPE_MADE_COUNT] = {[RECIPE_CROSSED] = ARM_OF(CROSSOVER),
+                                                    [RECIPE_REDUCED] = ARM_OF(DROP),
+                                                    [RECIPE_TUNED] = ARM_OF(RETUNE),
+                                                    [RECIPE_SET] = ARM_OF(MACRO),
+                                                    [RECIPE_JOINED] = ARM_OF(COMBINE)};
+
 static ev_status begin(drawing *d, ev_str *operators, ev_error *err) {
     const recipe *r = d->recipe;
     bool crosses = r->parent_count > 1;
@@ -382,12 +388,8 @@ static ev_status begin(drawing *d, ev_str *operators, ev_error *err) {
         EV_TRY(cross(d, r->parents[0], r->parents[1], err));
     else if (!(d->child.genome = ir_genome_clone(r->parents[0])))
         return ev_fail_memory(err, 0);
-    if (crosses || r->crossed)
-        note(operators, ARM_OF(CROSSOVER));
-    if (r->reduced)
-        note(operators, ARM_OF(DROP));
-    if (r->tuned)
-        note(operators, ARM_OF(RETUNE));
+    if (crosses || r->made != RECIPE_TAKEN)
+        note(operators, made_by[crosses ? RECIPE_CROSSED : r->made]);
     return EV_OK;
 }
 
@@ -425,7 +427,7 @@ static ev_status draw_steps(drawing *d, ev_str *operators, ev_error *err) {
 
 /* Refuses a crossover of macros at which the start is wrong. */
 static ev_status check_base(const drawing *d, ev_error *err) {
-    bool crosses = d->recipe->parent_count > 1 || d->recipe->crossed;
+    bool crosses = d->recipe->parent_count > 1 || d->recipe->made == RECIPE_CROSSED;
     if (crosses && is_wrong(d, d->child.genome))
         return ev_fail(err, EV_BAD, "the unmodified start is wrong at these macros");
     return EV_OK;
@@ -436,12 +438,12 @@ static ev_status check_base(const drawing *d, ev_error *err) {
 static ev_status mend(drawing *d, ev_error *err) {
     const recipe *r = d->recipe;
     const ir_genome *from[2 + RECIPE_STOCK], *child = d->child.genome;
-    size_t count = r->tuned ? r->origin_count : r->parent_count;
+    bool has_origin = r->origin_count > 0;
+    size_t count = has_origin ? r->origin_count : r->parent_count;
     ir_genome *mended = NULL;
     ev_error why = {0};
-    memcpy(from, r->tuned ? r->origin : r->parents, count * sizeof *from);
-    bool is_made = r->tuned || r->reduced || r->crossed;
-    bool is_as_before = !is_made && ir_genome_same_base(child, from[0]);
+    memcpy(from, has_origin ? r->origin : r->parents, count * sizeof *from);
+    bool is_as_before = r->made == RECIPE_TAKEN && ir_genome_same_base(child, from[0]);
     if (!d->bases->mend || ir_genome_prefix_count(child) == 0 || is_as_before)
         return EV_OK;
     memcpy(&from[count], r->stock, r->stock_count * sizeof *from);

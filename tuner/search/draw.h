@@ -71,6 +71,8 @@ void drawn_child_free(drawn_child *child);
 ev_status draw_child(const task *t, const draw_bases *bases, const recipe *r, drawn_child *out,
                      ev_str *operators, ev_error *err) EV_CHECKED;
 
+/* The value of a macro in a genome: its default where the genome does not set it. */
+int64_t draw_macro_value(const ir_genome *genome, const task_macro *macro);
 /* Copies the genome with one macro at another value. A default value is stored by leaving the macro
  * out. `keep_edits`: keeps edits that refer to instructions of the old base module. */
 ev_status draw_with_macro(const ir_genome *genome, const task_macro *macro, int64_t value,

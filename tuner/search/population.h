@@ -40,6 +40,11 @@ typedef struct member {
     uint64_t extended; /* of a skeleton: the edits of others that it was tried with, a bit each */
     uint64_t opened; /* of a skeleton: how often each edit that opens was tried on it, two bits each
                         from IR_EDIT_LOCAL_COUNT on */
+    size_t set;      /* of a skeleton: so many of its macros' next values were tried */
+    uint64_t met;    /* of a skeleton: the settings of others that it was tried at, a bit each */
+    uint64_t gained; /* of a skeleton: the gains of others that it was tried with, a bit each */
+    /* of a skeleton: how often each structural edit was tried on it, from IR_EDIT_LOCAL_COUNT on */
+    uint8_t placed[IR_EDIT_COUNT - IR_EDIT_LOCAL_COUNT];
     uint64_t outline; /* of a skeleton in a pool: ir_genome_outline */
     uint64_t extent;  /* of a skeleton in a pool: ir_genome_extent */
     unsigned rank;

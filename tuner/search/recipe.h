@@ -22,6 +22,17 @@ typedef struct recipe_step {
     unsigned count;
 } recipe_step;
 
+/* How the search made the one parent, beside the steps. */
+typedef enum recipe_made {
+    RECIPE_TAKEN,   /* not at all: the parent is a variant, or there are two */
+    RECIPE_CROSSED, /* by crossover */
+    RECIPE_REDUCED, /* by leaving out an edit */
+    RECIPE_TUNED,   /* of `origin`, by another option, form or order of its edits, or a knob */
+    RECIPE_SET,     /* of `origin`, by other values of its macros */
+    RECIPE_JOINED,  /* of `origin`, by edits of another variant */
+    RECIPE_MADE_COUNT
+} recipe_made;
+
 /* The seed of the child's random numbers. */
 typedef struct recipe_stream {
     uint64_t seed, child;
@@ -48,10 +59,8 @@ typedef struct recipe {
     /* Owned references. With two parents, the worker crosses them. */
     const ir_genome *parents[2];
     unsigned parent_count;
-    bool crossed; /* the one parent was made by crossover */
-    bool reduced; /* the one parent was made by leaving out an edit */
-    bool tuned;   /* the one parent was made from `origin`, by changing an edit or adding one */
-    const ir_genome *origin[1]; /* owned reference */
+    recipe_made made;
+    const ir_genome *origin[1]; /* owned reference: the skeleton of which the parent was made */
     unsigned origin_count;
     recipe_step steps[RECIPE_STEPS];
     unsigned step_count;

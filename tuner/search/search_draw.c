@@ -40,27 +40,16 @@ void recipe_parents(recipe *r, const member *first, const member *mate, char lin
     snprintf(lineage, RECIPE_LINEAGE, "%" PRIu64 ",%" PRIu64, first->child, mate->child);
 }
 
-static void put_only_parent(recipe *r, const ir_genome *genome) {
+void recipe_make(recipe *r, recipe_made made, const ir_genome *genome) {
+    assert(r->parent_count > 0 && r->origin_count == 0 && made != RECIPE_TAKEN);
+    bool keeps_origin = made != RECIPE_CROSSED && made != RECIPE_REDUCED;
+    if (keeps_origin)
+        r->origin[r->origin_count++] = ir_genome_ref(r->parents[0]);
     for (unsigned i = 0; i < r->parent_count; i++)
         ir_genome_free(r->parents[i]);
     r->parents[0] = genome;
     r->parent_count = 1;
-}
-
-void recipe_cross(recipe *r, const ir_genome *crossed) {
-    put_only_parent(r, crossed);
-    r->crossed = true;
-}
-
-void recipe_reduce(recipe *r, const ir_genome *reduced) {
-    put_only_parent(r, reduced);
-    r->reduced = true;
-}
-
-void recipe_tune(recipe *r, const ir_genome *tuned) {
-    r->origin[r->origin_count++] = ir_genome_ref(r->parents[0]);
-    put_only_parent(r, tuned);
-    r->tuned = true;
+    r->made = made;
 }
 
 void recipe_stock(recipe *r, const ir_genome *genome) {

@@ -200,7 +200,7 @@ static void put_parents(recipe *r, const search *s, const island *is, draft *d, 
         mate = NULL;
     recipe_parents(r, first, mate, parents);
     if (crossed)
-        recipe_cross(r, crossed);
+        recipe_make(r, RECIPE_CROSSED, crossed);
     const member *faster = mate && mate->ns < first->ns ? mate : first;
     d->parent_ns = faster->ns;
     d->sketch = faster->sketch;

@@ -54,6 +54,14 @@ typedef struct effort {
     double gain, tries;
 } effort;
 
+/* Structural edits that made a skeleton faster than its parent. */
+#define SKELETON_GAINS 24
+typedef struct skeleton_gain {
+    const ir_genome *edits; /* a reference: the start with these edits alone */
+    double gain;            /* logarithm of the parent's time over the child's */
+    uint64_t bit;           /* in member.gained */
+} skeleton_gain;
+
 /* The skeletons of one start: variants without local edits that passed, by time, the fastest first.
  * Structural edits are drawn on them alone, as local edits do not outlive a change of structure. */
 typedef struct skeleton_pool {
@@ -64,6 +72,8 @@ typedef struct skeleton_pool {
     double best_ns; /* of the start's preserving variants; 0: none passed */
     bool has_limit; /* the start says how many registers a thread has: no limit applies */
     effort structure, local;
+    skeleton_gain gains[SKELETON_GAINS]; /* the greatest first */
+    size_t gain_count;
 } skeleton_pool;
 
 /* A child of the opening. The search opens with the unmodified starts and the genomes of earlier
@@ -202,12 +212,8 @@ static inline bool draft_audits(const draft *d) {
 void recipe_parents(recipe *r, const member *first, const member *mate, char lineage[48]);
 /* Sets an unmodified start as the only parent. */
 void recipe_start(recipe *r, const search *s, size_t start, char lineage[48]);
-/* Replaces the parents by the result of their crossover. Takes over the reference. */
-void recipe_cross(recipe *r, const ir_genome *crossed);
-/* Replaces the parent by one with an edit less. Takes over the reference. */
-void recipe_reduce(recipe *r, const ir_genome *reduced);
-/* The same by one whose structural edit has another option or form. */
-void recipe_tune(recipe *r, const ir_genome *tuned);
+/* Replaces the parents by a genome that was made of them. Takes over the reference. */
+void recipe_make(recipe *r, recipe_made made, const ir_genome *genome);
 /* Adds a genome of one edit to the stock. Takes over the reference. NULL marks the recipe as
  * failed: out of memory. */
 void recipe_stock(recipe *r, const ir_genome *genome);
@@ -232,6 +238,25 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
 void skeletons_join(search *s, size_t start, const member *m);
 /* Learns from a committed child of `evolve`. */
 void skeletons_settle(search *s, const draft *d, const child_result *r, const search_verdict *v);
+
+/* Whether the early sweep over the kinds of edits is done. */
+bool skeletons_are_swept(const skeleton_pool *p);
+/* The number of edits that open, SKELETON_DEPTHS - 1 at most. */
+size_t skeleton_depth(const ir_genome *genome);
+/* The arms that can change a skeleton at all. */
+bandit skeleton_arms(const skeleton_pool *p, const member *m, ev_pcg *rng);
+/* Fills the draft of a child of one skeleton, or of two of which `faster` is the faster. */
+void skeleton_put_parent(draft *d, const member *first, const member *faster);
+/* Puts the structural edits that were drawn on the recipe's parent before into its tabu list. */
+void skeleton_put_tabu(recipe *r, const search *s);
+
+/* ---- trials (search_trials.c) ---- */
+
+/* Draws what is tried once on a skeleton; false: nothing, this time. */
+bool trials_draw(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48], ev_pcg *rng);
+/* Learns from a skeleton that gained so much (search_gain) on its parent, before it joins. */
+void trials_learn(skeleton_pool *p, const member *parent, double gain, member *m);
+void trials_end(skeleton_pool *p); /* frees what was learnt */
 
 void archive_clear(archive *a); /* frees the genomes */
 /* The start with the light pipeline, from the opening: the parent while no child was committed. Its

@@ -4,26 +4,19 @@
  * Each start has a pool of its fastest skeletons of each depth, which is the number of structural
  * edits that open (ir_genome_opening_count). Half of the parents come from a random depth: a
  * structure of two edits that neither edit foretells is found near the start, not near the fastest.
- * Few members may share a prefix or an outline, which is the kinds and places of the edits that
- * open, so that a structure that is slower at first gets time. Edits that do nothing would fill the
- * pool with one structure, so each edit and knob of the fastest is left out on trial, and a member
- * goes when one with a part of its edits is as fast, or faster where the other edits make no places
- * for more. A child of the pool has one parent and one to three steps: another structural edit,
- * another option of one, one edit less, an edit of another skeleton, another macro; or two parents,
- * which are crossed. It enters the islands like any other child, where local edits are drawn on it.
+ * Few members may share a prefix, an outline, which is the kinds and places of the edits that open,
+ * or a setting of the macros, so that a structure that is slower at first gets time. A member goes
+ * when one with a part of its edits is as fast, or faster where the other edits make no places for
+ * more. A skeleton that takes the time of another one of the same places joins no pool. Of
+ * skeletons that divide the work into as many parts, the fastest alone is kept.
  *
  * The kinds of edits that open, and those of a loop's turns, are swept first, each as often, since
  * a structure of two edits is found from its parts, and a kernel that is tiled already has its room
  * in its loops; those skeletons that have such an edit are tried with each kind, too, as it may
- * have its only places there. What an option brings depends on the options of the others: four
- * elements a thread in one dimension and two in the other may be faster than two and two, which are
- * slower than two and four; a tile is best staged behind what divides the work; and a structure
- * pays with the edits that finish it alone. So three parts of the children are systematic, each
- * drawn once: a member's neighbours (its edits in the usual order; one option doubled or halved, or
- * another form), its extensions (by the edit of a skeleton of one edit, finished as the one or as
- * the other), and the member with fewer registers a thread, as more warps on an SM may pay for
- * spills. A skeleton that takes the time of another one of the same places joins no pool. Of
- * skeletons that divide the work into as many parts, the fastest alone is kept.
+ * have its only places there. Then most children are trials, each drawn once (search_trials.c). The
+ * rest has one parent and one to three random steps: another structural edit, another option of
+ * one, one edit less, an edit of another skeleton, another macro; or two parents, whose macros are
+ * crossed. A child enters the islands like any other, where local edits are drawn on it.
  *
  * LLVM builds a child of the pool unless its fast code at full shape takes twice as long as that of
  * its nearest built ancestor; others join the pool with an estimate. The small cases decide
@@ -50,21 +43,16 @@
 #define FADE 0.98        /* of an effort at each of its children */
 #define OF_A_PREFIX 3    /* most skeletons of one prefix, unless it is empty */
 #define OF_AN_OUTLINE 4  /* most of one outline, the same */
+#define OF_A_SETTING 5   /* most of one depth and setting of the macros, unless it is the default */
 #define SWEPT 40         /* children of the sweep that come early ... */
 #define SWEEP_EARLY 0.5  /* ... so often is one of them drawn ... */
 #define SWEEP_LATE 0.03  /* ... and one of the rest */
-#define NEIGHBOURS 0.3   /* so often a neighbour is drawn, while there are any */
-#define OPENED 0.12      /* so often an edit that opens, on a skeleton that has one, ... */
-#define OPENED_TIMES 3   /* ... each so often at most */
-#define EXTENDED 0.15    /* so often an extension is drawn of what is left, the same */
-#define LIMITED 0.08     /* so often a limit of registers, before neighbours, the same */
-#define REDUCED 0.3    /* so often the fastest is drawn without an edit, while one is left to try */
-#define BY_DEPTH 0.5   /* so often the parent is one of a random depth, shallow ones more often */
-#define TWINS 0.0002   /* relative difference of times of skeletons that do the same */
-#define NOTHING 0.02   /* relative change of time by an edit that is not worth a place */
-#define CROSSED 0.2    /* so often two skeletons are crossed */
-#define ALTERNATIVES 3 /* arms of a step: most refusals hold for all places */
-#define MISS_PROBES 8  /* one draw in so many may take an edit that found no place there before */
+#define BY_DEPTH 0.5     /* so often the parent is one of a random depth, shallow ones more often */
+#define TWINS 0.0002     /* relative difference of times of skeletons that do the same */
+#define NOTHING 0.02     /* relative change of time by an edit that is not worth a place */
+#define CROSSED 0.2      /* so often two skeletons are crossed */
+#define ALTERNATIVES 3   /* arms of a step: most refusals hold for all places */
+#define MISS_PROBES 8    /* one draw in so many may take an edit that found no place there before */
 #define OPERATOR_WEIGHT 2 /* of macros and operators, beside the square roots of ways */
 #define ONE_STEP 0.65     /* probability of one step */
 #define TWO_STEPS 0.9     /* probability of at most two */
@@ -98,6 +86,7 @@ void skeletons_end(search *s) {
     for (size_t i = 0; s->pools && i < s->start_count; i++) {
         for (size_t k = 0; k < s->pools[i].count; k++)
             ir_genome_free(s->pools[i].members[k].genome);
+        trials_end(&s->pools[i]);
     }
     free(s->pools);
 }
@@ -128,7 +117,7 @@ bool skeletons_are_due(const search *s, size_t start, ev_pcg *rng) {
     return at < share;
 }
 
-static size_t depth_of(const ir_genome *genome) {
+size_t skeleton_depth(const ir_genome *genome) {
     size_t edits = ir_genome_opening_count(genome);
     return edits < SKELETON_DEPTHS ? edits : SKELETON_DEPTHS - 1;
 }
@@ -145,7 +134,7 @@ static member *choose_of(skeleton_pool *p, const size_t *of, size_t count, ev_pc
 static size_t list_members(const skeleton_pool *p, size_t depth, size_t of[SKELETONS]) {
     size_t count = 0;
     for (size_t i = 0; i < p->count; i++) {
-        if (depth == SKELETON_DEPTHS || depth_of(p->members[i].genome) == depth)
+        if (depth == SKELETON_DEPTHS || skeleton_depth(p->members[i].genome) == depth)
             of[count++] = i;
     }
     return count;
@@ -155,7 +144,7 @@ static size_t list_members(const skeleton_pool *p, size_t depth, size_t of[SKELE
 static size_t choose_depth(const skeleton_pool *p, ev_pcg *rng) {
     double weights[SKELETON_DEPTHS] = {0}, sum = 0;
     for (size_t i = 0; i < p->count; i++)
-        weights[depth_of(p->members[i].genome)] = 1;
+        weights[skeleton_depth(p->members[i].genome)] = 1;
     for (size_t k = 0; k < SKELETON_DEPTHS; k++)
         sum += weights[k] /= (double)(k + 1);
     double at = ev_pcg_unit(rng) * sum;
@@ -183,7 +172,7 @@ static uint64_t bit_of(unsigned arm) {
 }
 
 /* The arms that can change a skeleton at all. */
-static bandit arms_for(const skeleton_pool *p, const member *m, ev_pcg *rng) {
+bandit skeleton_arms(const skeleton_pool *p, const member *m, ev_pcg *rng) {
     bandit arms = p->arms;
     size_t prefix = ir_genome_prefix_count(m->genome);
     bool probes = ev_pcg_below(rng, MISS_PROBES) == 0;
@@ -196,7 +185,12 @@ static bandit arms_for(const skeleton_pool *p, const member *m, ev_pcg *rng) {
 
 /* Whether crossing can give another genome than the parents: macros cross, prefixes do not. */
 static bool can_cross(const member *a, const member *b) {
-    return a != b && !ir_genome_same_prefix(a->genome, b->genome);
+    return ir_genome_same_prefix(a->genome, b->genome) &&
+           !ir_genome_same_macros(a->genome, b->genome);
+}
+
+bool skeletons_are_swept(const skeleton_pool *p) {
+    return p->swept >= SWEPT;
 }
 
 /* Puts structural edits of other skeletons into the stock, from a random one on. */
@@ -215,14 +209,14 @@ static void put_stock(recipe *r, const skeleton_pool *p, ev_pcg *rng) {
     }
 }
 
-static void put_tabu(recipe *r, const search *s) {
+void skeleton_put_tabu(recipe *r, const search *s) {
     bool kinds[ARM_COUNT] = {false};
     for (unsigned arm = IR_EDIT_LOCAL_COUNT; arm < IR_EDIT_COUNT; arm++)
         kinds[arm] = true;
     r->tabu_count = tabu_marks(&s->tabu, r->parents[0], kinds, r->tabu);
 }
 
-static void put_parent(draft *d, const member *first, const member *faster) {
+void skeleton_put_parent(draft *d, const member *first, const member *faster) {
     d->skeleton = true;
     d->parent = first->child;
     d->parent_edits = first->edits;
@@ -233,193 +227,29 @@ static void put_parent(draft *d, const member *first, const member *faster) {
     d->parent_small_error = faster->small.error;
 }
 
-/* The pipeline stays: without one, a skeleton would take LLVM's default. */
-static bool can_go(const ir_genome *genome, size_t at) {
-    return ir_genome_edit_kind(genome, at) != IR_EDIT_PIPELINE;
-}
-
-/* The fastest skeleton without one of its structural edits or knobs, the last first; NULL: each was
- * tried, or is known. A knob that paid on the structure before may be what holds this one back. */
-static ir_genome *reduce_best(const search *s, skeleton_pool *p) {
-    member *best = &p->members[0];
-    size_t count = ir_genome_edit_count(best->genome);
-    uint64_t same_as = 0;
-    while (ir_genome_prefix_count(best->genome) > 0 && best->reduced < count) {
-        size_t at = count - ++best->reduced;
-        if (!can_go(best->genome, at))
-            continue;
-        ir_genome *part = ir_genome_without(best->genome, at, at + 1);
-        if (part && !search_knows(s, part, SEARCH_BY_GENOME, "", &same_as))
-            return part;
-        ir_genome_free(part);
-    }
-    return NULL;
-}
-
-/* Draws the fastest skeleton without one edit. The child may be a little slower: its limit is not
- * the parent's. */
-static bool draw_reduced(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
-                         ev_pcg *rng) {
-    ir_genome *reduced = ev_pcg_unit(rng) < REDUCED ? reduce_best(s, p) : NULL;
-    if (!reduced)
-        return false;
-    recipe_parents(r, &p->members[0], NULL, parents);
-    recipe_reduce(r, reduced);
-    put_parent(d, &p->members[0], &p->members[0]);
-    d->sketch.due = 0;
-    return true;
-}
-
-/* The next neighbour of a member that is no known genome; NULL: none is left. */
-static ir_genome *next_neighbour(const search *s, const skeleton_pool *p, member *m) {
-    (void)p;
-    uint64_t same_as = 0;
-    ir_genome *next = NULL;
-    while (ir_genome_prefix_count(m->genome) > 0 &&
-           (next = ir_genome_neighbour(m->genome, &m->tuned)) != NULL) {
-        if (!search_knows(s, next, SEARCH_BY_GENOME, "", &same_as))
-            return next;
-        ir_genome_free(next);
-    }
-    return NULL;
-}
-
-/* Registers of a thread at which 16, 24, 32 and 48 warps fit an SM of 64 Ki registers. */
-static const int64_t limits[] = {128, 80, 64, 40};
-
-/* The next limit of a member's registers that is below what it takes, and makes no known genome;
- * NULL: none is left. */
-static ir_genome *next_limit(const search *s, const skeleton_pool *p, member *m) {
-    uint64_t same_as = 0;
-    while (!p->has_limit && m->limited < sizeof limits / sizeof limits[0]) {
-        int64_t limit = limits[m->limited++];
-        bool binds = m->registers == 0 || limit < m->registers;
-        ir_genome *next = binds ? ir_genome_limit(m->genome, limit) : NULL;
-        if (next && !search_knows(s, next, SEARCH_BY_GENOME, "", &same_as))
-            return next;
-        ir_genome_free(next);
-    }
-    return NULL;
-}
-
-/* The bit in member.extended of an extension by an edit of the skeleton `by`, finished as the
- * member or as that skeleton. */
-static uint64_t extension_bit(const ir_genome *by, size_t at, bool finish_as_by) {
-    return UINT64_C(1) << (2 * (ev_mix64(ir_genome_edit_mark(by, at)) % 32) + finish_as_by);
-}
-
-/* The next extension of a member by the edit of a skeleton of depth 1, the fastest first, that is
- * no known genome; NULL: none is left. */
-static ir_genome *next_extension(const search *s, const skeleton_pool *p, member *m) {
-    uint64_t same_as = 0;
-    size_t depth = depth_of(m->genome);
-    if (depth == 0 || depth + 1 == SKELETON_DEPTHS)
-        return NULL;
-    for (size_t i = 0; i < 2 * p->count; i++) {
-        const ir_genome *by = p->members[i / 2].genome;
-        size_t at = depth_of(by) == 1 ? ir_genome_first_opening(by) : SIZE_MAX;
-        uint64_t bit = at != SIZE_MAX ? extension_bit(by, at, i % 2 == 1) : 0;
-        if (bit == 0 || (m->extended & bit) != 0)
-            continue;
-        m->extended |= bit;
-        ir_genome *next = ir_genome_extend(m->genome, by, at, i % 2 == 1);
-        if (next && !search_knows(s, next, SEARCH_BY_GENOME, "", &same_as))
-            return next;
-        ir_genome_free(next);
-    }
-    return NULL;
-}
-
-/* The next child of a member in a list of its own; NULL: none is left. */
-typedef ir_genome *next_fn(const search *s, const skeleton_pool *p, member *m);
-
-/* In a `share` of the draws: draws the next child of a member, of a faster one more often. */
-static bool draw_next(search *s, skeleton_pool *p, double share, next_fn *next, recipe *r, draft *d,
-                      char parents[48], ev_pcg *rng) {
-    double at = ev_pcg_unit(rng);
-    size_t from = (size_t)(at * at * at * (double)p->count);
-    if (ev_pcg_unit(rng) >= share)
-        return false;
-    for (size_t i = 0; i < p->count; i++) {
-        member *m = &p->members[(from + i) % p->count];
-        ir_genome *child = next(s, p, m);
-        if (!child)
-            continue;
-        recipe_parents(r, m, NULL, parents);
-        recipe_tune(r, child);
-        put_parent(d, m, m);
-        return true;
-    }
-    return false;
-}
-
 /* Draws one edit that opens or is of a loop's turns, each kind as often, on a skeleton of depth 0.
  */
 static void sweep(search *s, skeleton_pool *p, const member *first, recipe *r, draft *d,
                   char parents[48], ev_pcg *rng) {
     p->swept++;
-    bandit all = arms_for(p, first, rng), arms;
+    bandit all = skeleton_arms(p, first, rng), arms;
     for (unsigned arm = 0; arm < ARM_COUNT; arm++)
         all.open[arm] = all.open[arm] && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT &&
                         (ir_edit_opens((ir_edit_kind)arm) || ir_edit_of_turns((ir_edit_kind)arm));
     bandit_begin(&arms, all.open, ARM_COUNT, NULL);
     recipe_parents(r, first, NULL, parents);
-    put_parent(d, first, first);
+    skeleton_put_parent(d, first, first);
     recipe_steps(r, &arms, 1, ALTERNATIVES, rng);
-    put_tabu(r, s);
+    skeleton_put_tabu(r, s);
 }
 
 static bool draw_sweep(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
                        ev_pcg *rng) {
     size_t of[SKELETONS], count = list_members(p, 0, of);
-    if (ev_pcg_unit(rng) >= (p->swept < SWEPT ? SWEEP_EARLY : SWEEP_LATE) || count == 0)
+    if (ev_pcg_unit(rng) >= (skeletons_are_swept(p) ? SWEEP_LATE : SWEEP_EARLY) || count == 0)
         return false;
     sweep(s, p, choose_of(p, of, count, rng), r, d, parents, rng);
     return true;
-}
-
-_Static_assert(2 * (IR_EDIT_COUNT - IR_EDIT_LOCAL_COUNT) <= 64,
-               "two bits an edit in member.opened");
-
-/* Takes an edit that opens and was tried fewer than OPENED_TIMES on a member; false: none is left.
- */
-static bool open_next(member *m, const bandit *all, recipe *r, ev_pcg *rng) {
-    bandit arms = *all;
-    bool any = false;
-    for (unsigned arm = IR_EDIT_LOCAL_COUNT; arm < IR_EDIT_COUNT; arm++) {
-        uint64_t tried = m->opened >> 2 * (arm - IR_EDIT_LOCAL_COUNT) & 3;
-        arms.open[arm] = arms.open[arm] && tried < OPENED_TIMES && ir_edit_opens((ir_edit_kind)arm);
-        any = any || arms.open[arm];
-    }
-    for (unsigned arm = 0; arm < ARM_COUNT; arm++)
-        arms.open[arm] = arms.open[arm] && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT;
-    if (!any)
-        return false;
-    recipe_steps(r, &arms, 1, 1, rng);
-    m->opened += UINT64_C(1) << 2 * (r->steps[0].arms[0] - IR_EDIT_LOCAL_COUNT);
-    return true;
-}
-
-/* Draws an edit that opens on a skeleton that has such edits: what they made is a place for more,
- * which no skeleton of depth 0 has. */
-static bool draw_opened(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
-                        ev_pcg *rng) {
-    double at = ev_pcg_unit(rng);
-    size_t from = (size_t)(at * at * at * (double)p->count);
-    if (ev_pcg_unit(rng) >= OPENED || p->swept < SWEPT)
-        return false;
-    for (size_t i = 0; i < p->count; i++) {
-        member *m = &p->members[(from + i) % p->count];
-        size_t depth = depth_of(m->genome);
-        bandit arms = arms_for(p, m, rng);
-        if (depth == 0 || depth + 1 >= SKELETON_DEPTHS || !open_next(m, &arms, r, rng))
-            continue;
-        recipe_parents(r, m, NULL, parents);
-        put_parent(d, m, m);
-        put_tabu(r, s);
-        return true;
-    }
-    return false;
 }
 
 void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
@@ -429,25 +259,18 @@ void skeletons_draw(search *s, recipe *r, draft *d, char parents[48], ev_pcg *rn
         sweep(s, p, &light, r, d, parents, rng);
         return;
     }
-    if (draw_next(s, p, LIMITED, next_limit, r, d, parents, rng)) {
-        d->limits = true;
-        return;
-    }
-    if (draw_sweep(s, p, r, d, parents, rng) || draw_reduced(s, p, r, d, parents, rng) ||
-        draw_next(s, p, NEIGHBOURS, next_neighbour, r, d, parents, rng) ||
-        draw_opened(s, p, r, d, parents, rng) ||
-        draw_next(s, p, EXTENDED, next_extension, r, d, parents, rng))
+    if (draw_sweep(s, p, r, d, parents, rng) || trials_draw(s, p, r, d, parents, rng))
         return;
     const member *first = choose(p, rng), *mate = choose(p, rng);
     bool crosses = ev_pcg_unit(rng) < CROSSED && can_cross(first, mate);
     double at = ev_pcg_unit(rng);
     recipe_parents(r, first, crosses ? mate : NULL, parents);
-    put_parent(d, first, crosses && mate->ns < first->ns ? mate : first);
+    skeleton_put_parent(d, first, crosses && mate->ns < first->ns ? mate : first);
     size_t steps = 1u + (at >= ONE_STEP ? 1u : 0u) + (at >= TWO_STEPS ? 1u : 0u);
-    bandit arms = arms_for(p, first, rng);
+    bandit arms = skeleton_arms(p, first, rng);
     recipe_steps(r, &arms, steps, ALTERNATIVES, rng);
     put_stock(r, p, rng);
-    put_tabu(r, s);
+    skeleton_put_tabu(r, s);
 }
 
 /* ---- learning ---- */
@@ -464,12 +287,13 @@ static bool holds_edits(const ir_genome *genome, const ir_genome *other) {
 
 /* Whether a skeleton has all edits of another one, at the same macros, and is no faster, or as fast
  * if the edits that it has beside them make places for more: they, or their order, do nothing. Rows
- * and columns of threads are never nothing, however slow: others need them. */
+ * and columns of threads and copies for interior blocks are never nothing, however slow: others
+ * need them. */
 static bool adds_nothing_to(const member *m, const member *other) {
     if (!holds_edits(m->genome, other->genome) || m->ns < other->ns * (1 - NOTHING))
         return false;
     bool opens = ir_genome_opening_count(m->genome) > ir_genome_opening_count(other->genome);
-    if (ir_genome_axes_count(m->genome) > ir_genome_axes_count(other->genome))
+    if (ir_genome_footing_count(m->genome) > ir_genome_footing_count(other->genome))
         return false;
     return !opens || m->ns <= other->ns * (1 + NOTHING);
 }
@@ -513,21 +337,23 @@ static void count_member(share *s, size_t at) {
 }
 
 /* The member of the pool that a newcomer replaces: the one of its base, or of its extent at its
- * macros, else the slowest of its prefix, of its outline or of its depth if that has its share;
- * p->count: none. */
+ * macros, else the slowest of its prefix, of its outline, of its setting or of its depth if that
+ * has its share; p->count: none. */
 static size_t rival(const skeleton_pool *p, const member *m) {
-    share prefix = {0}, outline = {0}, depth = {0};
+    share prefix = {0}, outline = {0}, depth = {0}, setting = {0};
     const ir_genome *genome = m->genome;
-    size_t deep = depth_of(genome);
+    size_t deep = skeleton_depth(genome);
     for (size_t i = 0; i < p->count; i++) {
         const ir_genome *other = p->members[i].genome;
         if (ir_genome_same_base(other, genome))
             return i;
-        if (depth_of(other) != deep)
+        if (skeleton_depth(other) != deep)
             continue;
         if (deep > 0 && p->members[i].extent == m->extent && ir_genome_same_macros(other, genome))
             return i;
         count_member(&depth, i);
+        if (ir_genome_same_macros(other, genome))
+            count_member(&setting, i);
         if (ir_genome_same_prefix(other, genome))
             count_member(&prefix, i);
         if (p->members[i].outline == m->outline)
@@ -537,6 +363,8 @@ static size_t rival(const skeleton_pool *p, const member *m) {
         return prefix.slowest;
     if (deep > 0 && outline.count >= OF_AN_OUTLINE)
         return outline.slowest;
+    if (setting.count >= OF_A_SETTING && ir_genome_macro_count(genome) > 0)
+        return setting.slowest;
     return depth.count >= SKELETONS_A_DEPTH ? depth.slowest : p->count;
 }
 
@@ -638,6 +466,15 @@ static void note_missed(skeleton_pool *p, const draft *d, const child_result *r)
         operators = pay_missed(&p->arms, &d->steps[i], operators);
 }
 
+/* The member that is the given child. NULL: there is none. */
+static const member *find_child(const skeleton_pool *p, uint64_t child) {
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->members[i].child == child)
+            return &p->members[i];
+    }
+    return NULL;
+}
+
 void skeletons_join(search *s, size_t start, const member *m) {
     member joins = *m;
     join(&s->pools[start], &joins);
@@ -672,6 +509,9 @@ void skeletons_settle(search *s, const draft *d, const child_result *r, const se
         p->best_ns = v->outcome.ns;
     if (passed && is_parent(s, d, r, v)) {
         member m = member_of(s, r, v);
+        const member *parent = d->skeleton ? find_child(p, d->parent) : NULL;
+        if (parent && v->outcome.origin != SEARCH_ESTIMATED)
+            trials_learn(p, parent, search_gain(s, d, v), &m);
         join(p, &m);
     }
 }

@@ -1,9 +1,11 @@
 /* Wrong settings: what is noted of them, and their marks. */
 #include "tuner/search/wrong.h"
 
+#include "base/hash.h"
 #include "base/str.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +15,18 @@ void wrong_free(wrong_list *w) {
     *w = (wrong_list){0};
 }
 
+static uint64_t mark_text(uint64_t mark, const char *text) {
+    for (; *text; text++)
+        mark = ev_mix64(mark ^ (unsigned char)*text);
+    return ev_mix64(mark ^ UCHAR_MAX);
+}
+
 uint64_t wrong_mark(const ir_genome *genome) {
-    ev_sha256 sha = ir_genome_base_sha256(genome);
-    char digits[17] = "";
-    memcpy(digits, sha.hex, 16);
-    return strtoull(digits, NULL, 16);
+    uint64_t mark = mark_text(0, ir_genome_start(genome));
+    for (size_t i = 0; i < ir_genome_macro_count(genome); i++)
+        mark = ev_mix64(mark_text(mark, ir_genome_macro_name(genome, i)) ^
+                        (uint64_t)ir_genome_macro_value(genome, i));
+    return mark;
 }
 
 static bool is_start(const ir_genome *genome) {

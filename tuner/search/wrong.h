@@ -1,5 +1,5 @@
-/* Wrong settings: values of macros at which an unmodified start fails a gate. No child is drawn on
- * such a base again. */
+/* Wrong settings: values of macros at which an unmodified start fails a gate. No child is drawn at
+ * such values again, with structural edits or without. */
 #ifndef TUNER_SEARCH_WRONG_H
 #define TUNER_SEARCH_WRONG_H
 
@@ -15,7 +15,7 @@
 #define WRONG_REASON 320 /* bytes */
 
 typedef struct wrong_setting {
-    uint64_t mark; /* wrong_mark of its base */
+    uint64_t mark; /* wrong_mark of the start at these macros */
     char start[64];
     char macros[WRONG_MACROS]; /* "BLOCK=7 TILE=3" */
     gate at;                   /* the gate that stopped the start */
@@ -28,7 +28,7 @@ typedef struct wrong_list {
 } wrong_list;
 
 void wrong_free(wrong_list *w);
-/* The mark of a genome's base: of its start and macros. */
+/* The mark of a genome's start and macros, whatever its edits. */
 uint64_t wrong_mark(const ir_genome *genome);
 /* Notes a child that `at` stopped, if it is a start at other macros than the defaults and has no
  * edit but for the pipeline, and its base is not noted. False: it is not noted, or memory ran out.

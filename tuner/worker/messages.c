@@ -54,6 +54,13 @@ static const char *sketch_word(unsigned sketch) {
     return words[sketch];
 }
 
+static const char *made_word(unsigned made) {
+    static const char *const words[RECIPE_MADE_COUNT] = {
+        [RECIPE_TAKEN] = "taken", [RECIPE_CROSSED] = "crossed", [RECIPE_REDUCED] = "reduced",
+        [RECIPE_TUNED] = "tuned", [RECIPE_SET] = "set",         [RECIPE_JOINED] = "joined"};
+    return words[made];
+}
+
 static const char *part_word(unsigned part) {
     static const char *const words[PART_COUNT] = {WORKER_PART_NAMES};
     return words[part];
@@ -166,9 +173,7 @@ static void walk_child(fields *f, child_message *m) {
     walk_genomes(f, "parents", r->parents, &r->parent_count, 2);
     if (f->walk->status == EV_OK && r->parent_count == 0)
         fields_refuse(f, "parents", "is empty");
-    field_bool(f, "crossed", &r->crossed);
-    field_bool(f, "reduced", &r->reduced);
-    field_bool(f, "tuned", &r->tuned);
+    r->made = (recipe_made)field_word(f, "made", r->made, RECIPE_MADE_COUNT, made_word);
     walk_genomes(f, "origin", r->origin, &r->origin_count, 1);
     walk_steps(f, r);
     walk_genomes(f, "stock", r->stock, &r->stock_count, RECIPE_STOCK);

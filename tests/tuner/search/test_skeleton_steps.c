@@ -149,24 +149,33 @@ static ev_status keep_first(void *context, const ir_genome *child, const ir_geno
 }
 
 /* A child of another structure is mended, with all genomes that its edits came from; one with its
- * parent's structure is not. */
+ * parent's structure is not. The operator says how the parent was made. */
 static void test_a_child_is_mended(void **state) {
     (void)state;
+    static const struct {
+        recipe_made made;
+        const char *operators;
+    } ways[] = {{RECIPE_TAKEN, "start"},
+                {RECIPE_TUNED, "retune"},
+                {RECIPE_SET, "macro"},
+                {RECIPE_JOINED, "combine"}};
     const task t = {.starts = (task_start *)&textbook, .start_count = 1};
     ir_genome *origin = skeleton_of(true, 0, 0), *tuned = skeleton_of(true, 8, 0);
-    for (size_t made = 0; made < 2; made++) {
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         size_t sources = 0;
+        bool is_made = ways[i].made != RECIPE_TAKEN;
         draw_bases bases = {.context = &sources, .get = no_base, .mend = keep_first};
-        recipe r = {.parents = {ir_genome_ref(tuned)}, .parent_count = 1, .tuned = made == 1};
-        if (r.tuned)
+        recipe r = {.parents = {ir_genome_ref(tuned)}, .parent_count = 1, .made = ways[i].made};
+        if (is_made)
             r.origin[r.origin_count++] = ir_genome_ref(origin);
         r.stock[r.stock_count++] = ir_genome_ref(origin);
         drawn_child child = {0};
         ev_str operators = EV_STR_EMPTY;
         ev_error err = {0};
         assert_int_equal(draw_child(&t, &bases, &r, &child, &operators, &err), EV_OK);
-        assert_int_equal(ir_genome_prefix_count(child.genome), made == 1 ? 1 : 2);
-        assert_int_equal(sources, made == 1 ? 2 : 0);
+        assert_int_equal(ir_genome_prefix_count(child.genome), is_made ? 1 : 2);
+        assert_int_equal(sources, is_made ? 2 : 0);
+        assert_string_equal(ev_str_text(&operators), ways[i].operators);
         ev_str_free(&operators);
         drawn_child_free(&child);
         recipe_free(&r);

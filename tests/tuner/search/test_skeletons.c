@@ -1,129 +1,6 @@
 /* The pool of skeletons of a search that is fed by hand: structural edits are drawn on skeletons
  * alone, and the share of such children follows their gains. */
-#include "tuner/search/draw.h"
-#include "tuner/search/search.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "tests/tuner/search/skeleton_genomes.h"
-
-static const task_start textbook = {.name = "textbook"};
-
-typedef struct fed {
-    search *s;
-    search_start start;
-    uint64_t structure, local; /* children drawn from the pool, and others */
-    uint32_t registers;        /* of the next children */
-} fed;
-
-static void begin_with(fed *f) {
-    const search_settings settings = {
-        .starts = &f->start, .start_count = 1, .seed = 5, .evaluations = 2000};
-    assert_int_equal(search_new(&settings, &f->s, NULL), EV_OK);
-}
-
-static void begin(fed *f, size_t structural_sites) {
-    *f = (fed){.start = {.start = &textbook,
-                         .sites = {[IR_EDIT_SINK] = 9, [IR_EDIT_COARSEN] = structural_sites}}};
-    begin_with(f);
-}
-
-static bool is_structural(const recipe *r) {
-    for (unsigned i = 0; i < r->step_count; i++) {
-        for (unsigned k = 0; k < r->steps[i].count; k++) {
-            unsigned arm = r->steps[i].arms[k];
-            if ((arm < IR_EDIT_COUNT && ir_edit_is_structural((ir_edit_kind)arm)) ||
-                arm == ARM_OF(RETUNE))
-                return true;
-        }
-    }
-    return false;
-}
-
-static bool has_arm(const recipe *r, unsigned arm) {
-    for (unsigned i = 0; i < r->step_count; i++) {
-        for (unsigned k = 0; k < r->steps[i].count; k++) {
-            if (r->steps[i].arms[k] == arm)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* A skeleton is not drawn an operator that has nothing to change there. */
-static void check_operators(const recipe *r) {
-    size_t prefix = ir_genome_prefix_count(r->parents[0]);
-    assert_true(prefix > 0 || !(has_arm(r, ARM_OF(RETUNE)) || has_arm(r, ARM_OF(DROP))));
-    assert_true(prefix > 1 || !has_arm(r, ARM_OF(REORDER)));
-}
-
-/* One child; it takes `ns`, and its genome is `genome` (a reference that is taken over). */
-static bool feed(fed *f, ir_genome *genome, const char *operators, double ns) {
-    static int number;
-    recipe r;
-    char hash[32];
-    assert_int_equal(search_draw(f->s, false, &r, NULL), EV_OK);
-    bool structural = is_structural(&r), is_of_pool = structural || !r.by_heat;
-    if (structural) /* drawn on a skeleton, without limits of the filter */
-        assert_true(ir_genome_is_skeleton(r.parents[0]) && r.reach.built == 0);
-    if (structural)
-        check_operators(&r);
-    f->structure += is_of_pool;
-    f->local += !is_of_pool;
-    recipe_free(&r);
-    child_result result = {
-        .genome = genome,
-        .outcome = {
-            .origin = SEARCH_TIMED, .stopped = GATE_NONE, .ns = ns, .registers = f->registers}};
-    (void)snprintf(result.operators, sizeof result.operators, "%s", operators);
-    (void)snprintf(hash, sizeof hash, "code %d", number++);
-    (void)snprintf(result.hashes[SEARCH_BY_IR], sizeof result.hashes[0], "%s", hash);
-    (void)snprintf(result.hashes[SEARCH_BY_PTX], sizeof result.hashes[0], "%s", hash);
-    search_verdict v;
-    assert_int_equal(search_commit(f->s, &result, &v, NULL), EV_OK);
-    ir_genome_free(genome);
-    return is_of_pool;
-}
-
-/* The next child is stopped at a gate. */
-static void stop_child(fed *f, gate at) {
-    child_result failed = {.outcome = {.origin = SEARCH_TIMED, .stopped = at}};
-    search_verdict v;
-    assert_int_equal(search_commit(f->s, &failed, &v, NULL), EV_OK);
-}
-
-static void fail_child(fed *f) {
-    stop_child(f, GATE_VERIFY);
-}
-
-/* Whether the child is made and has a limit of registers, and which. */
-static bool is_limited(const recipe *r, int64_t *registers) {
-    const ir_genome *made = r->parents[0];
-    size_t last = ir_genome_edit_count(made) - 1;
-    if (!r->tuned || last == SIZE_MAX || ir_genome_edit_kind(made, last) != IR_EDIT_MAX_REGISTERS)
-        return false;
-    json_t *json = ir_genome_to_json(made);
-    json_t *edit = json_array_get(json_object_get(json, "edits"), last);
-    *registers = json_integer_value(json_object_get(edit, "option"));
-    json_decref(json);
-    return true;
-}
-
-static void feed_starts(fed *f) {
-    (void)feed(f, genome_of(0, -1), "start", 1000);
-    (void)feed(f, genome_of(0, -1), "start", 1000);
-    f->structure = f->local = 0;
-}
-
-static void open_search(fed *f, size_t structural_sites) {
-    begin(f, structural_sites);
-    feed_starts(f);
-}
+#include "tests/tuner/search/skeleton_search.h"
 
 /* How often a structural edit is the first that is drawn on the one skeleton of the pool, while all
  * children find no place (`misses`), or are wrong. */
@@ -204,24 +81,6 @@ static ir_genome *finished_of(int option) {
     return genome_from(json_pack("{s:s,s:[{s:s,s:s,s:i,s:s},{s:s,s:i}]}", "start", "textbook",
                                  "edits", "kind", "coarsen", "anchor", "x", "option", 4, "form",
                                  "strided", "kind", "relabel-blocks", "option", option));
-}
-
-/* How often a skeleton with `edits` structural edits, coarsened or not, is the parent of one of the
- * next children, which all fail. */
-static size_t count_parents(fed *f, bool coarsened, size_t edits) {
-    size_t count = 0;
-    for (int i = 0; i < 400; i++) {
-        recipe r;
-        assert_int_equal(search_draw(f->s, false, &r, NULL), EV_OK);
-        const ir_genome *parent = r.parents[0];
-        bool is_coarsened =
-            ir_genome_prefix_count(parent) > 0 && ir_genome_edit_kind(parent, 0) == IR_EDIT_COARSEN;
-        count += is_structural(&r) && is_coarsened == coarsened &&
-                 ir_genome_prefix_count(parent) == edits;
-        recipe_free(&r);
-        fail_child(f);
-    }
-    return count;
 }
 
 /* Thirty fast skeletons of one outline leave a place to a slower one of another. */
@@ -310,119 +169,6 @@ static void test_what_does_not_join_replaces_nothing(void **state) {
     search_free(f.s);
 }
 
-/* The fastest skeleton is drawn once without each of its edits, unless that is known. */
-static void test_the_fastest_is_tried_without_each_edit(void **state) {
-    (void)state;
-    fed f;
-    open_search(&f, 30);
-    (void)feed(&f, skeleton_of(true, 4, 0), "coarsen", 700); /* the fastest without its last */
-    (void)feed(&f, skeleton_of(true, 4, 8), "coarsen-threads", 600);
-    ir_genome *wanted[] = {skeleton_of(true, 8, 0), skeleton_of(false, 4, 8)};
-    size_t seen[2] = {0}, reduced = 0;
-    for (int i = 0; i < 300; i++) {
-        recipe r;
-        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
-        reduced += r.reduced;
-        for (size_t k = 0; r.reduced && k < 2; k++)
-            seen[k] += ir_genome_same_prefix(r.parents[0], wanted[k]);
-        assert_true(!r.reduced || (r.step_count == 0 && r.estimate.due == 0));
-        recipe_free(&r);
-        fail_child(&f);
-    }
-    assert_true(reduced <= 4); /* two may be of the first skeleton */
-    assert_int_equal(seen[0], 1);
-    assert_int_equal(seen[1], 1);
-    ir_genome_free(wanted[0]);
-    ir_genome_free(wanted[1]);
-    search_free(f.s);
-}
-
-/* ---- neighbours, limits of registers ---- */
-
-/* Options and forms one step from those of a member are tried, each once, built only where the fast
- * code gains. */
-static void test_neighbours_are_tried_once(void **state) {
-    (void)state;
-    fed f;
-    open_search(&f, 30);
-    (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
-    static const struct {
-        int option;
-        const char *form;
-    } steps[] = {{8, "strided"}, {2, "strided"}, {4, "neighbours"}, {4, "far"}};
-    size_t seen[4] = {0}, tuned = 0;
-    for (int i = 0; i < 300; i++) {
-        recipe r;
-        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
-        for (size_t k = 0; r.tuned && k < 4; k++) {
-            ir_genome *wanted = genome_from(json_pack(
-                "{s:s,s:[{s:s,s:s,s:i,s:s}]}", "start", "textbook", "edits", "kind", "coarsen",
-                "anchor", "x", "option", steps[k].option, "form", steps[k].form));
-            seen[k] += ir_genome_same_prefix(r.parents[0], wanted);
-            ir_genome_free(wanted);
-        }
-        int64_t registers = 0;
-        tuned += r.tuned && !is_limited(&r, &registers);
-        assert_true(!r.tuned || r.step_count == 0);
-        recipe_free(&r);
-        fail_child(&f);
-    }
-    assert_int_equal(tuned, 4);
-    for (size_t k = 0; k < 4; k++)
-        assert_int_equal(seen[k], 1);
-    search_free(f.s);
-}
-
-/* A skeleton is tried with each limit of registers, once, unless the start says how many there are:
- * then the first try is the last. */
-static void test_limits_are_tried_once(void **state) {
-    (void)state;
-    for (int verifies = 0; verifies < 2; verifies++) {
-        fed f;
-        size_t at_start = 0, at_structure = 0;
-        int64_t product = 1, registers = 0;
-        open_search(&f, 30);
-        (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
-        for (int i = 0; i < 600; i++) {
-            recipe r;
-            assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
-            if (is_limited(&r, &registers)) {
-                bool has_structure = ir_genome_prefix_count(r.parents[0]) > 0;
-                at_structure += has_structure;
-                at_start += !has_structure;
-                product *= has_structure ? registers : 1;
-                assert_true(r.step_count == 0);
-            }
-            recipe_free(&r);
-            stop_child(&f, verifies ? GATE_TIMED : GATE_VERIFY);
-        }
-        assert_int_equal(at_start + at_structure, verifies ? 8 : 1);
-        assert_int_equal(at_structure, verifies ? 4 : at_structure);
-        assert_true(!verifies || product == 128 * 80 * 64 * 40);
-        search_free(f.s);
-    }
-}
-
-/* A limit that is no lower than the registers that a skeleton takes changes nothing. */
-static void test_limits_that_bind_nothing_are_not_tried(void **state) {
-    (void)state;
-    fed f;
-    int64_t product = 1, registers = 0;
-    open_search(&f, 30);
-    f.registers = 80;
-    (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
-    for (int i = 0; i < 600; i++) {
-        recipe r;
-        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
-        if (is_limited(&r, &registers) && ir_genome_prefix_count(r.parents[0]) > 0)
-            product *= registers;
-        recipe_free(&r);
-        stop_child(&f, GATE_TIMED);
-    }
-    assert_int_equal(product, 64 * 40);
-    search_free(f.s);
-}
-
 /* A skeleton of the same places that takes the same time joins no pool: its options do nothing. */
 static void test_a_twin_makes_no_skeleton(void **state) {
     (void)state;
@@ -450,28 +196,7 @@ static void test_a_twin_makes_no_skeleton(void **state) {
     }
 }
 
-/* ---- extensions, and the sweep ---- */
-
-/* Two skeletons of one edit each are joined once, by whichever is extended. */
-static void test_skeletons_are_extended_by_each_other(void **state) {
-    (void)state;
-    fed f;
-    open_search(&f, 30);
-    (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
-    (void)feed(&f, skeleton_of(false, 8, 0), "coarsen-threads", 600);
-    size_t joined = 0;
-    for (int i = 0; i < 300; i++) {
-        recipe r;
-        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
-        const ir_genome *parent = r.parents[0];
-        joined += r.tuned && ir_genome_prefix_count(parent) == 2 &&
-                  ir_genome_edit_kind(parent, 0) != ir_genome_edit_kind(parent, 1);
-        recipe_free(&r);
-        fail_child(&f);
-    }
-    assert_int_equal(joined, 4); /* in either order, finished as either */
-    search_free(f.s);
-}
+/* ---- places, and the sweep ---- */
 
 /* Of two skeletons that divide the work into as many parts, in one edit or in two, one stays. */
 static void test_an_extent_has_one_place(void **state) {
@@ -511,40 +236,6 @@ static void test_a_skeleton_of_other_places_stays(void **state) {
     (void)feed(&f, rows, "delinearize", 1000);
     assert_true(count_parents(&f, false, 1) > 0);
     search_free(f.s);
-}
-
-/* An edit that opens may have places on a skeleton alone that has such an edit: each is drawn
- * there, and no more than three times as the only step of a list. */
-static void test_edits_that_open_are_tried_on_each_skeleton(void **state) {
-    (void)state;
-    size_t drawn[2] = {0};
-    for (size_t is_open = 0; is_open < 2; is_open++) {
-        fed f = {
-            .start = {
-                .start = &textbook,
-                .sites = {
-                    [IR_EDIT_SINK] = 9, [IR_EDIT_COARSEN] = 900, [IR_EDIT_DELINEARIZE] = is_open}}};
-        begin_with(&f);
-        feed_starts(&f);
-        (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
-        for (int i = 0; i < 600; i++) {
-            recipe r;
-            assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
-            drawn[is_open] += r.step_count == 1 && r.steps[0].count == 1 &&
-                              ir_genome_prefix_count(r.parents[0]) == 1 &&
-                              r.steps[0].arms[0] == IR_EDIT_DELINEARIZE;
-            child_result slow = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_TIMED}};
-            if (r.step_count > 0)
-                (void)snprintf(slow.operators, sizeof slow.operators, "%s",
-                               arm_name(r.steps[0].arms[0]));
-            recipe_free(&r);
-            search_verdict v;
-            assert_int_equal(search_commit(f.s, &slow, &v, NULL), EV_OK);
-        }
-        search_free(f.s);
-    }
-    assert_int_equal(drawn[0], 0);
-    assert_int_equal(drawn[1], 3);
 }
 
 /* All kinds of edits that open come early, however many places each has. */
@@ -772,21 +463,15 @@ int main(void) {
         cmocka_unit_test(test_an_estimated_skeleton_joins_the_pool),
         cmocka_unit_test(test_an_outline_has_a_share_of_the_pool),
         cmocka_unit_test(test_an_edit_that_only_finishes_has_to_gain),
-        cmocka_unit_test(test_skeletons_are_extended_by_each_other),
         cmocka_unit_test(test_an_extent_has_one_place),
         cmocka_unit_test(test_edits_that_open_are_swept),
-        cmocka_unit_test(test_neighbours_are_tried_once),
-        cmocka_unit_test(test_limits_are_tried_once),
-        cmocka_unit_test(test_limits_that_bind_nothing_are_not_tried),
         cmocka_unit_test(test_the_sweep_begins_before_any_child_is_known),
         cmocka_unit_test(test_a_skeleton_of_other_places_stays),
-        cmocka_unit_test(test_edits_that_open_are_tried_on_each_skeleton),
         cmocka_unit_test(test_a_twin_makes_no_skeleton),
         cmocka_unit_test(test_an_edit_that_does_nothing_makes_no_skeleton),
         cmocka_unit_test(test_each_depth_has_a_share_of_the_pool),
         cmocka_unit_test(test_a_part_that_is_as_fast_replaces_the_whole),
         cmocka_unit_test(test_what_does_not_join_replaces_nothing),
-        cmocka_unit_test(test_the_fastest_is_tried_without_each_edit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

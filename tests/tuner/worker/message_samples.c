@@ -88,8 +88,7 @@ static void fill_child(message *m) {
     m->child.recipe =
         (recipe){.parents = {genome(m, "textbook"), genome(m, "hand")},
                  .parent_count = 2,
-                 .crossed = true,
-                 .tuned = true,
+                 .made = RECIPE_SET,
                  .steps = {{.arms = {0, 1}, .count = 2}, {.arms = {2}, .count = 1}},
                  .step_count = 2,
                  .stock = {genome(m, "hand")},

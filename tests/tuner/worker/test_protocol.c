@@ -86,7 +86,7 @@ static void a_recipe_keeps_all_its_parts(void **state) {
     assert_int_equal(a.wrong_count, b.wrong_count);
     assert_memory_equal(&a.stream, &b.stream, sizeof a.stream);
     assert_memory_equal(&a.reach, &b.reach, sizeof a.reach);
-    assert_true(a.parent_count == b.parent_count && a.crossed == b.crossed && a.tuned == b.tuned);
+    assert_true(a.parent_count == b.parent_count && a.made == b.made);
     assert_true(a.step_count == b.step_count && a.stock_count == b.stock_count);
     assert_true(a.tabu_count == b.tabu_count && a.by_heat == b.by_heat && a.without == b.without &&
                 a.sketch == b.sketch);
