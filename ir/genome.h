@@ -122,9 +122,6 @@ bool ir_genome_is_skeleton(const ir_genome *genome);
  * keep the grid leave it: blocks behind the first n-th part of a dimension end at once. 1: all
  * work. */
 void ir_genome_idle_parts(const ir_genome *genome, uint32_t parts[3]);
-/* A copy without local edits, with those structural edits of `edits` that it lacks at their usual
- * places. NULL: it lacks none, or memory ran out. */
-ir_genome *ir_genome_join(const ir_genome *genome, const ir_genome *edits);
 /* A copy without local edits in which one structural edit, drawn at random, has another option or
  * form. The genome has a prefix. NULL: that edit has no other, or memory ran out. */
 ir_genome *ir_genome_retune(const ir_genome *genome, ev_pcg *rng);
@@ -167,9 +164,10 @@ ir_genome *ir_genome_limit(const ir_genome *genome, int64_t registers);
  * NULL: `genome` opens that place already, or memory ran out. */
 ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t at,
                             bool finish_as_by);
-/* A copy without local edits, with those structural edits of `edits` that it lacks at their usual
- * places. NULL: it lacks none, or memory ran out. */
-ir_genome *ir_genome_join(const ir_genome *genome, const ir_genome *edits);
+/* A copy without local edits, with those structural edits of `edits` that it lacks: at its end
+ * (`at_end`), else at their usual places. One that opens takes the place of those of its kind that
+ * open the same place. NULL: the genome lacks none, or memory ran out. */
+ir_genome *ir_genome_join(const ir_genome *genome, const ir_genome *edits, bool at_end);
 /* A copy without local edits in which one structural edit, drawn at random, stands at another place
  * of the prefix, which has two edits at least. NULL: memory ran out. */
 ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng);

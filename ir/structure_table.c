@@ -337,11 +337,16 @@ static bool same_place(const ir_edit *a, const ir_edit *b) {
     return strcmp(of_a, of_b) == 0;
 }
 
-/* Whether the edit at `at` opens, and none before it is of its kind at its place. */
+/* Whether both edits open, and the same place. */
+static bool open_same(const ir_edit *a, const ir_edit *b) {
+    return opens(a) && opens(b) && same_place(a, b);
+}
+
+/* Whether the edit at `at` opens, and none before it opens its place. */
 static bool opens_first(const ir_genome *genome, size_t at) {
     bool first = opens(ir_genome_edit(genome, at));
     for (size_t i = 0; i < at && first; i++)
-        first = !same_place(ir_genome_edit(genome, i), ir_genome_edit(genome, at));
+        first = !open_same(ir_genome_edit(genome, i), ir_genome_edit(genome, at));
     return first;
 }
 
@@ -416,7 +421,7 @@ ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t
     const ir_edit *edit = ir_genome_edit(by, at);
     size_t count = ir_genome_prefix_count(genome);
     for (size_t i = 0; i < count; i++) {
-        if (same_place(ir_genome_edit(genome, i), edit))
+        if (open_same(ir_genome_edit(genome, i), edit))
             return NULL;
     }
     size_t place = ir_structure_usual_place(genome, edit->kind);
@@ -435,27 +440,31 @@ ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t
     return child;
 }
 
-/* The genome with the structural edit `at` of `edits` at its usual place. NULL: out of memory. */
-static ir_genome *insert(const ir_genome *genome, const ir_genome *edits, size_t at) {
-    size_t place = ir_structure_usual_place(genome, ir_genome_edit_kind(edits, at));
-    ir_genome *child = ir_genome_part(genome, 0, place);
-    if (child)
-        (void)ir_genome_append_from(child, edits, at); /* true: the genome lacks the edit */
-    for (size_t i = place; child && i < ir_genome_prefix_count(genome); i++)
-        (void)ir_genome_append_from(child, genome, i);
+/* The genome with the structural edit `at` of `edits` at place `place`. NULL: out of memory. */
+static ir_genome *insert(const ir_genome *genome, const ir_genome *edits, size_t at, size_t place) {
+    const ir_edit *edit = ir_genome_edit(edits, at);
+    ir_genome *child = ir_genome_part(genome, 0, 0);
+    for (size_t i = 0; child && i <= ir_genome_prefix_count(genome); i++) {
+        if (i == place)
+            (void)ir_genome_append_from(child, edits, at); /* true: the genome lacks the edit */
+        if (i < ir_genome_prefix_count(genome) && !open_same(ir_genome_edit(genome, i), edit))
+            (void)ir_genome_append_from(child, genome, i);
+    }
     if (child)
         append_knobs(child, genome);
     return child;
 }
 
-ir_genome *ir_genome_join(const ir_genome *genome, const ir_genome *edits) {
+ir_genome *ir_genome_join(const ir_genome *genome, const ir_genome *edits, bool at_end) {
     ir_genome *child = NULL;
     for (size_t i = 0; i < ir_genome_prefix_count(edits); i++) {
         ev_sha256 key = ir_genome_edit_key(edits, i);
         const ir_genome *now = child ? child : genome;
         if (ir_genome_holds(now, &key))
             continue;
-        ir_genome *more = insert(now, edits, i);
+        size_t end = ir_genome_prefix_count(now);
+        size_t usual = ir_structure_usual_place(now, ir_genome_edit_kind(edits, i));
+        ir_genome *more = insert(now, edits, i, at_end ? end : usual);
         ir_genome_free(child);
         if (!more)
             return NULL;

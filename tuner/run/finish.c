@@ -246,6 +246,34 @@ static ev_status add_candidates(finish *f, ev_error *err) {
     return EV_OK;
 }
 
+/* Whether the variant promoted last is faster than the winner on the held-out cases, both against
+ * the baseline of their own measurement. */
+static bool beats_winner(const finish *f) {
+    const score *own = &f->kept.score, *winner = &f->winner.score;
+    double margin = finish_is_measured(f) ? f->c->run->options->least_gain : SLOWER;
+    if (own->baseline_ns <= 0 || winner->baseline_ns <= 0)
+        return own->ns < winner->ns * (1 - margin);
+    return own->ns / own->baseline_ns < winner->ns / winner->baseline_ns * (1 - margin);
+}
+
+/* Makes the variant promoted last the winner, and minimises it. The winner before comes back if the
+ * new one is not timed below the limit, or lost its lead in minimising. */
+static ev_status replace_winner(finish *f, candidate_entry *e, ev_error *err) {
+    winner before = f->winner;
+    double before_ns = f->winner_ns;
+    bool passed = false;
+    f->winner = (winner){0};
+    ev_status status = win_with(f, e, &passed, err);
+    if (status == EV_OK && passed && f->winner.score.ns < before.score.ns) {
+        finish_clear_winner(&before);
+        return EV_OK;
+    }
+    finish_clear_winner(&f->winner);
+    f->winner = before;
+    f->winner_ns = before_ns;
+    return status;
+}
+
 /* Holds the winner against the fastest settings of the macros alone, on the held-out cases. A
  * person chose their values for many shapes; edits were chosen at the search's few. A setting that
  * is faster there wins. */
@@ -258,55 +286,40 @@ static ev_status try_settings(finish *f, ev_error *err) {
             .genome = settings[i]->genome, .ns = settings[i]->ns, .untimed = settings[i]->untimed};
         verdict v = SLOW;
         double held_out = 0;
-        bool passed = false;
         EV_TRY(finish_promote(f, one.genome, one.ns, &v, &held_out, err));
-        if (v == PROMOTED && held_out < f->winner.score.ns * (1 - SLOWER))
-            EV_TRY(win_with(f, &one, &passed, err));
+        if (v == PROMOTED && beats_winner(f))
+            EV_TRY(replace_winner(f, &one, err));
     }
     return EV_OK;
 }
 
-static bool is_of(const ir_genome *genome, const ir_genome *const *settings, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (ir_genome_same_macros(genome, settings[i]))
-            return true;
-    }
-    return false;
+/* Puts a variant at another setting through gate 6. *done: it is right, and the winner if it is
+ * faster than the winner before on the held-out cases. */
+static ev_status try_other(finish *f, candidate_entry *e, bool *done, ev_error *err) {
+    const ir_genome *rest = NULL;
+    verdict v = SLOW;
+    double held_out = 0;
+    e->used = true;
+    EV_TRY(finish_strip(f, e->genome, &rest, err));
+    bool is_blamed = !rest || ir_genome_edit_count(rest) < ir_genome_edit_count(e->genome);
+    ir_genome_free(rest);
+    if (is_blamed)
+        return EV_OK;
+    EV_TRY(finish_promote(f, e->genome, e->ns, &v, &held_out, err));
+    *done = v == SLOW || (v == PROMOTED && finish_may_win(f));
+    return *done && v == PROMOTED && beats_winner(f) ? replace_winner(f, e, err) : EV_OK;
 }
 
-/* The unused candidate with edits that has the least time at a setting that is not listed, or
- * (`only`) at that one. */
-static candidate_entry *fastest_at(finish *f, const ir_genome *const *listed, size_t count,
-                                   const ir_genome *only) {
-    candidate_entry *best = NULL;
-    for (size_t i = 0; i < f->candidate_count; i++) {
-        candidate_entry *e = &f->candidates[i];
-        bool fits =
-            only ? ir_genome_same_macros(e->genome, only) : !is_of(e->genome, listed, count);
-        bool is_edited = ir_genome_edit_count(e->genome) > 0 && !finish_is_setting(e->genome);
-        if (fits && is_edited && !e->used && (!best || e->ns < best->ns))
-            best = e;
-    }
-    return best;
-}
-
-/* Puts the fastest variants at one setting through gate 6 until one is right, which wins if it is
- * faster than the winner on the held-out cases. */
+/* Tries the fastest variants at one setting until one is right. */
 static ev_status try_at(finish *f, const ir_genome *setting, ev_error *err) {
-    candidate_entry *e = NULL;
-    for (size_t i = 0; i < AT_SETTING && may_try_more(f); i++) {
-        if (!(e = fastest_at(f, NULL, 0, setting)))
+    bool done = false;
+    for (size_t tries = 0; !done && tries < AT_SETTING && may_try_more(f);) {
+        candidate_entry *e = finish_fastest_at(f, NULL, 0, setting);
+        if (!e)
             return EV_OK;
-        candidate_entry one = *e; /* a copy, since the list may grow */
-        verdict v = SLOW;
-        double held_out = 0;
-        bool passed = false;
-        e->used = true;
-        EV_TRY(finish_promote(f, one.genome, one.ns, &v, &held_out, err));
-        if (v != PROMOTED || !finish_may_win(f))
-            continue;
-        bool is_faster = held_out < f->winner.score.ns * (1 - SLOWER);
-        return is_faster ? win_with(f, &one, &passed, err) : EV_OK;
+        bool again = finish_is_measured(f) && !e->confirmed;
+        EV_TRY(again ? measure_again(f, e, err) : try_other(f, e, &done, err));
+        tries += !again;
     }
     return EV_OK;
 }
@@ -317,7 +330,7 @@ static ev_status try_at(finish *f, const ir_genome *setting, ev_error *err) {
 static ev_status try_others(finish *f, const ir_genome *first, ev_error *err) {
     const ir_genome *listed[FINISH_SETTINGS + 1] = {first};
     for (size_t count = 1; count <= FINISH_SETTINGS && may_try_more(f); count++) {
-        candidate_entry *e = fastest_at(f, listed, count, NULL);
+        const candidate_entry *e = finish_fastest_at(f, listed, count, NULL);
         if (!e)
             return EV_OK;
         listed[count] = e->genome; /* the list keeps the reference */
@@ -343,7 +356,8 @@ static ev_status try_candidates(finish *f, ev_error *err) {
         return EV_OK;
     const ir_genome *first = ir_genome_ref(f->winner.genome);
     ev_status status = try_settings(f, err);
-    if (status == EV_OK)
+    bool is_first_pass = f->field == SEARCH_PRESERVING || f->c->run->options->bold;
+    if (status == EV_OK && is_first_pass && f->c->run->shapes.count == 0)
         status = try_others(f, first, err);
     ir_genome_free(first);
     return status;

@@ -86,6 +86,28 @@ static bool may_try(finish *f, const candidate_entry *e) {
     return has_share && finish_may_promote(f, form);
 }
 
+static bool is_at_one_of(const ir_genome *genome, const ir_genome *const *settings, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (ir_genome_same_macros(genome, settings[i]))
+            return true;
+    }
+    return false;
+}
+
+candidate_entry *finish_fastest_at(finish *f, const ir_genome *const *listed, size_t count,
+                                   const ir_genome *only) {
+    candidate_entry *best = NULL;
+    for (size_t i = 0; i < f->candidate_count; i++) {
+        candidate_entry *e = &f->candidates[i];
+        bool fits =
+            only ? ir_genome_same_macros(e->genome, only) : !is_at_one_of(e->genome, listed, count);
+        bool is_edited = ir_genome_edit_count(e->genome) > 0 && !finish_is_setting(e->genome);
+        if (fits && is_edited && !e->used && (!best || e->ns < best->ns) && may_try(f, e))
+            best = e;
+    }
+    return best;
+}
+
 candidate_entry *finish_next(finish *f, bool any) {
     candidate_entry *best = NULL;
     for (size_t i = 0; i < f->candidate_count; i++) {

@@ -129,6 +129,12 @@ bool finish_is_setting(const ir_genome *genome);
  * f->limit_ns. Returns how many. */
 size_t finish_settings(const finish *f, const search_best *best, size_t count,
                        const search_best *out[FINISH_SETTINGS]);
+/* The unused candidate with edits that takes the least time on the search cases at the setting of
+ * `only` or, if that is NULL, at a setting of none of `listed` [count]; the first added among
+ * equals. Candidates whose form or skeleton has used up its share are passed over. NULL: there is
+ * none. */
+candidate_entry *finish_fastest_at(finish *f, const ir_genome *const *listed, size_t count,
+                                   const ir_genome *only);
 /* Notes the transfer of a slow candidate's base. `ns`: time on the search cases; `held_out`: time
  * on the held-out cases. */
 void finish_note_transfer(finish *f, const ir_genome *genome, double ns, double held_out);

@@ -68,7 +68,7 @@ typedef struct recipe {
     unsigned stock_count;
     uint64_t tabu[TABU_MOST]; /* marks of edits that are not drawn (ir_edit_mark) */
     unsigned tabu_count;
-    uint64_t wrong[WRONG_MOST]; /* marks of bases that are not drawn (wrong_mark) */
+    uint64_t wrong[WRONG_MOST]; /* marks of settings that are not drawn (wrong_mark) */
     unsigned wrong_count;
     bool by_heat; /* edits are drawn by the site weights */
     /* Structural edits that are not drawn as followers: bit `kind` - IR_EDIT_LOCAL_COUNT. */

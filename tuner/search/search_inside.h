@@ -57,9 +57,10 @@ typedef struct effort {
 /* Structural edits that made a skeleton faster than its parent. */
 #define SKELETON_GAINS 24
 typedef struct skeleton_gain {
-    const ir_genome *edits; /* a reference: the start with these edits alone */
+    const ir_genome *edits; /* a reference: these edits alone, at the skeleton's macros */
     double gain;            /* logarithm of the parent's time over the child's */
-    uint64_t bit;           /* in member.gained */
+    uint64_t mark;          /* of the edits */
+    bool at_end;            /* they were the last ones of the skeleton */
 } skeleton_gain;
 
 /* The skeletons of one start: variants without local edits that passed, by time, the fastest first.
@@ -254,7 +255,8 @@ void skeleton_put_tabu(recipe *r, const search *s);
 
 /* Draws what is tried once on a skeleton; false: nothing, this time. */
 bool trials_draw(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48], ev_pcg *rng);
-/* Learns from a skeleton that gained so much (search_gain) on its parent, before it joins. */
+/* Learns from a skeleton that gained so much on its parent (search_gain; 0: its time is estimated),
+ * before it joins. */
 void trials_learn(skeleton_pool *p, const member *parent, double gain, member *m);
 void trials_end(skeleton_pool *p); /* frees what was learnt */
 

@@ -359,12 +359,12 @@ static size_t rival(const skeleton_pool *p, const member *m) {
         if (p->members[i].outline == m->outline)
             count_member(&outline, i);
     }
+    if (setting.count >= OF_A_SETTING && ir_genome_macro_count(genome) > 0)
+        return setting.slowest;
     if (deep > 0 && prefix.count >= OF_A_PREFIX)
         return prefix.slowest;
     if (deep > 0 && outline.count >= OF_AN_OUTLINE)
         return outline.slowest;
-    if (setting.count >= OF_A_SETTING && ir_genome_macro_count(genome) > 0)
-        return setting.slowest;
     return depth.count >= SKELETONS_A_DEPTH ? depth.slowest : p->count;
 }
 
@@ -379,16 +379,19 @@ static void join(skeleton_pool *p, member *m) {
     if (adds_nothing(p, m) || is_beaten(p, m))
         return;
     drop_larger(p, m);
-    size_t at = rival(p, m);
+    size_t at = rival(p, m), to = 0;
     assert(at < p->count || p->count < SKELETONS);
-    if (at < p->count)
+    if (at < p->count) {
         ir_genome_free(p->members[at].genome);
-    else
-        p->count++;
+        p->count--;
+        memmove(&p->members[at], &p->members[at + 1], (p->count - at) * sizeof *m);
+    }
+    while (to < p->count && p->members[to].ns <= m->ns)
+        to++;
+    memmove(&p->members[to + 1], &p->members[to], (p->count - to) * sizeof *m);
+    p->members[to] = *m;
+    p->count++;
     (void)ir_genome_ref(m->genome);
-    for (; at > 0 && p->members[at - 1].ns > m->ns; at--)
-        p->members[at] = p->members[at - 1];
-    p->members[at] = *m;
 }
 
 static void pay(effort *e, double gain) {
@@ -510,8 +513,9 @@ void skeletons_settle(search *s, const draft *d, const child_result *r, const se
     if (passed && is_parent(s, d, r, v)) {
         member m = member_of(s, r, v);
         const member *parent = d->skeleton ? find_child(p, d->parent) : NULL;
-        if (parent && v->outcome.origin != SEARCH_ESTIMATED)
-            trials_learn(p, parent, search_gain(s, d, v), &m);
+        bool is_timed = v->outcome.origin != SEARCH_ESTIMATED;
+        if (parent)
+            trials_learn(p, parent, is_timed ? search_gain(s, d, v) : 0, &m);
         join(p, &m);
     }
 }

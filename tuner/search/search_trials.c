@@ -4,14 +4,15 @@
  * dimension and two in the other may be faster than two and two, which are slower than two and
  * four; a tile is best staged behind what divides the work; a structure pays with the edits that
  * finish it alone, and each setting of the macros has another best structure. So most children are
- * systematic, each drawn once, of faster skeletons more often:
+ * systematic, of faster skeletons more often. Each is drawn once, but for places and openings,
+ * whose edit is drawn at random:
  *
  *     limit       fewer registers a thread, as more warps on an SM may pay for spills
  *     reduction   the fastest without one of its edits or knobs: one that paid on the structure
  *                 before may hold this one back, and edits that do nothing would fill the pool
  *     setting     the same edits at the macros of another member, or with one macro a value further
  *     gain        edits that made another skeleton faster than its parent, the greatest gain first
- *     place       one more edit of each kind, about as often as it has places and forms
+ *     place       one more edit of each kind, as often as it has places in the start and forms
  *     neighbour   the edits in the usual order; one option doubled or halved, or another form
  *     opening     one more edit that opens, on a skeleton that has one
  *     extension   the edit of a skeleton of one edit, finished as the one or as the other
@@ -186,12 +187,10 @@ static ir_genome *step_macro(const member *m, const task_macro *macro, bool up) 
     return child;
 }
 
-/* The bit in member.met of a setting of the macros. */
-static uint64_t setting_bit(const ir_genome *genome, const task_start *start) {
-    uint64_t mark = 0;
-    for (size_t i = 0; i < start->macro_count; i++)
-        mark = ev_mix64(mark ^ (uint64_t)draw_macro_value(genome, &start->macros[i]));
-    return UINT64_C(1) << mark % 64;
+/* A bit of a member's own for a mark. Where two marks have one bit, the second is not tried on this
+ * member, but on others. */
+static uint64_t own_bit(const member *m, uint64_t mark) {
+    return UINT64_C(1) << ev_mix64(mark ^ m->child) % 64;
 }
 
 /* The member's edits at the macros of another genome. NULL: out of memory. */
@@ -215,7 +214,7 @@ static ir_genome *next_setting(const search *s, const skeleton_pool *p, member *
     const task_start *start = s->starts[p - s->pools].start;
     for (size_t i = 0; start->macro_count > 0 && i < p->count; i++) {
         const ir_genome *other = p->members[i].genome;
-        uint64_t bit = setting_bit(other, start);
+        uint64_t bit = own_bit(m, wrong_mark(other));
         if ((m->met & bit) != 0 || ir_genome_same_macros(m->genome, other))
             continue;
         m->met |= bit;
@@ -243,11 +242,11 @@ static void drop_gain(skeleton_pool *p, size_t at) {
     memmove(&p->gains[at], &p->gains[at + 1], (p->gain_count - at) * sizeof p->gains[0]);
 }
 
-/* Puts a gain into the list, in place of an equal one that is smaller, or of the smallest one if
- * the list is full. Takes over the reference. */
+/* Puts a gain into the list: in place of the same edits, with the greater of the two gains, or of
+ * the smallest gain if the list is full. Takes over the reference. */
 static void keep_gain(skeleton_pool *p, skeleton_gain gain) {
     for (size_t i = p->gain_count; i-- > 0;) {
-        if (p->gains[i].bit == gain.bit) {
+        if (p->gains[i].mark == gain.mark) {
             gain.gain = fmax(gain.gain, p->gains[i].gain);
             drop_gain(p, i);
         }
@@ -264,37 +263,41 @@ static void keep_gain(skeleton_pool *p, skeleton_gain gain) {
     p->gains[at] = gain;
 }
 
-/* The structural edits of a child that its parent lacks, as a genome of their own. NULL: out of
- * memory. *bit: of the gain. */
-static ir_genome *new_edits(const ir_genome *child, const ir_genome *parent, uint64_t *bit) {
+/* The structural edits of a child that its parent lacks. Without edits: there are none, or memory
+ * ran out. */
+static skeleton_gain new_edits(const ir_genome *child, const ir_genome *parent) {
+    size_t count = ir_genome_prefix_count(child), first = count, last = 0, new = 0;
     ir_genome *edits = ir_genome_part(child, 0, 0);
     uint64_t mark = 0;
-    for (size_t i = 0; edits && i < ir_genome_prefix_count(child); i++) {
+    for (size_t i = 0; edits && i < count; i++) {
         ev_sha256 key = ir_genome_edit_key(child, i);
         if (ir_genome_holds(parent, &key))
             continue;
         (void)ir_genome_append_from(edits, child, i); /* true: each edit is there once */
-        mark ^= ir_genome_edit_mark(child, i);
+        mark = ev_mix64(mark ^ ir_genome_edit_mark(child, i));
+        first = new ++== 0 ? i : first;
+        last = i;
     }
-    *bit = UINT64_C(1) << ev_mix64(mark) % 64;
-    return edits;
+    if (new == 0) {
+        ir_genome_free(edits);
+        return (skeleton_gain){0};
+    }
+    return (skeleton_gain){
+        .edits = edits, .mark = mark, .at_end = last + 1 == count && last - first + 1 == new};
 }
 
 void trials_learn(skeleton_pool *p, const member *parent, double gain, member *m) {
-    uint64_t bit = 0;
     if (!ir_genome_same_macros(parent->genome, m->genome))
         return;
-    if (ir_genome_opening_count(parent->genome) == ir_genome_opening_count(m->genome))
+    bool same_places = ir_genome_outline(m->genome) == parent->outline;
+    if (same_places)
         m->missed = parent->missed;
-    if (gain < PAYS) {
+    if (same_places && gain < PAYS)
         memcpy(m->placed, parent->placed, sizeof m->placed);
-        return;
-    }
-    ir_genome *edits = new_edits(m->genome, parent->genome, &bit);
-    if (edits && ir_genome_edit_count(edits) > 0)
-        keep_gain(p, (skeleton_gain){edits, gain, bit});
-    else
-        ir_genome_free(edits);
+    skeleton_gain found = gain < PAYS ? (skeleton_gain){0} : new_edits(m->genome, parent->genome);
+    found.gain = gain;
+    if (found.edits)
+        keep_gain(p, found);
 }
 
 void trials_end(skeleton_pool *p) {
@@ -306,10 +309,12 @@ void trials_end(skeleton_pool *p) {
  * NULL: none is left. */
 static ir_genome *next_gain(const search *s, const skeleton_pool *p, member *m) {
     for (size_t i = 0; i < p->gain_count; i++) {
-        if (m->gained & p->gains[i].bit)
+        const skeleton_gain *gain = &p->gains[i];
+        uint64_t bit = own_bit(m, gain->mark);
+        if (m->gained & bit)
             continue;
-        m->gained |= p->gains[i].bit;
-        ir_genome *next = ir_genome_join(m->genome, p->gains[i].edits);
+        m->gained |= bit;
+        ir_genome *next = ir_genome_join(m->genome, gain->edits, gain->at_end);
         if (next && !is_tried(s, next))
             return next;
         ir_genome_free(next);
@@ -359,7 +364,8 @@ static bool draw_next(search *s, skeleton_pool *p, const list_row *list, recipe 
 
 /* ---- one more edit ---- */
 
-/* How often a kind of edit is tried on a leader: as often as it has places and forms. */
+/* How often a kind of edit is tried on a leader: as often as it has places in the start and forms.
+ */
 static unsigned tries_of(const search *s, const skeleton_pool *p, unsigned arm) {
     size_t sites = s->starts[p - s->pools].sites[arm];
     size_t ways = (sites > 0 ? sites : 1) * ir_edit_forms((ir_edit_kind)arm);

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROTOCOL_VERSION 15
+#define PROTOCOL_VERSION 16
 #define MESSAGE_GENOMES (RECIPE_STOCK + 3) /* most genomes in one message: those of a recipe */
 
 /* A worker's part in an evaluation. Two processes on one GPU would disturb each other's times, so

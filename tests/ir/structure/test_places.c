@@ -467,7 +467,9 @@ static void list_edits(const ir_genome *genome, char text[256]) {
 #define X4 "{'kind':'coarsen','anchor':'x','option':4,'form':'far'}"
 #define STAGE "{'kind':'stage','anchor':'loop 0','option':8}"
 #define AHEAD "{'kind':'pipeline-loads','anchor':'loop 0','option':1}"
-#define OUT "{'kind':'unroll-loop','anchor':'loop 0','option':1,'form':'interior'}"
+#define OUT "{'kind':'unroll-loop','anchor':'loop 0','option':1,'form':'members'}"
+#define INTERIOR "{'kind':'unroll-loop','anchor':'loop 0','option':1,'form':'interior'}"
+#define PEELED "{'kind':'peel','option':1}"
 #define LIMIT "{'kind':'max-registers','option':96}"
 
 static ev_status mend(const char *child, const char *parent, char text[256]) {
@@ -540,6 +542,57 @@ static void test_a_skeleton_is_extended_by_another(void **state) {
     assert_true(ir_genome_first_opening(by) == SIZE_MAX);
     ir_genome_free(by);
     ir_genome_free(staged);
+    ir_genome_free(genome);
+}
+
+/* A copy for interior blocks opens, and others stand on it; it opens in no other form. */
+static void test_copies_for_interior_blocks_open(void **state) {
+    (void)state;
+    static const struct {
+        const char *edits;
+        size_t opening, footing;
+    } rows[] = {{"[" OUT "]", 0, 0},
+                {"[" INTERIOR "]", 1, 1},
+                {"[" PEELED "]", 1, 1},
+                {"[" Y2 "," PEELED "," OUT "]", 2, 1},
+                {"[" OUT "," INTERIOR "]", 1, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ir_genome *genome = genome_of_text(rows[i].edits);
+        assert_int_equal(ir_genome_opening_count(genome), rows[i].opening);
+        assert_int_equal(ir_genome_footing_count(genome), rows[i].footing);
+        ir_genome_free(genome);
+    }
+    assert_true(ir_edit_opens(IR_EDIT_UNROLL_LOOP) && ir_edit_opens(IR_EDIT_PEEL));
+    assert_false(ir_edit_opens(IR_EDIT_UNROLL_TURNS));
+    assert_int_equal(ir_edit_forms(IR_EDIT_UNROLL_LOOP), 3);
+}
+
+/* The edits that a genome lacks come to their usual places, behind those of their phase; what it
+ * has stays once. */
+static void test_edits_are_joined_at_their_places(void **state) {
+    (void)state;
+    char text[256];
+    ir_genome *genome = genome_of_text("[" Y2 "," AHEAD "," LIMIT "]");
+    ir_genome *edits = genome_of_text("[" STAGE "," AHEAD "," X4 "]");
+    ir_genome *larger = genome_of_text("[{'kind':'coarsen','anchor':'y','option':4}]");
+    static const char *const expected[] = {
+        "coarsen y 2, coarsen x 4, stage loop 0 8, pipeline-loads loop 0 1, max-registers - 96",
+        "coarsen y 2, pipeline-loads loop 0 1, stage loop 0 8, coarsen x 4, max-registers - 96"};
+    for (int at_end = 0; at_end < 2; at_end++) {
+        ir_genome *joined = ir_genome_join(genome, edits, at_end);
+        list_edits(joined, text);
+        assert_string_equal(text, expected[at_end]);
+        assert_null(ir_genome_join(joined, edits, at_end)); /* it lacks none */
+        ir_genome_free(joined);
+        joined = ir_genome_join(genome, larger, at_end); /* one that opens takes another's place */
+        list_edits(joined, text);
+        assert_string_equal(text, at_end
+                                      ? "pipeline-loads loop 0 1, coarsen y 4, max-registers - 96"
+                                      : "coarsen y 4, pipeline-loads loop 0 1, max-registers - 96");
+        ir_genome_free(joined);
+    }
+    ir_genome_free(larger);
+    ir_genome_free(edits);
     ir_genome_free(genome);
 }
 
@@ -642,6 +695,8 @@ int main(void) {
         cmocka_unit_test(test_what_lost_its_place_is_left_out),
         cmocka_unit_test(test_the_first_neighbour_is_in_order),
         cmocka_unit_test(test_a_skeleton_is_extended_by_another),
+        cmocka_unit_test(test_copies_for_interior_blocks_open),
+        cmocka_unit_test(test_edits_are_joined_at_their_places),
         cmocka_unit_test(test_the_extent_is_the_product_of_options),
         cmocka_unit_test(test_the_outline_is_what_opens),
         cmocka_unit_test(test_reorder_moves_one_edit_of_the_prefix),

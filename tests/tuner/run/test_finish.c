@@ -370,6 +370,36 @@ static void test_settings_are_macros_alone(void **state) {
     end_finish(f);
 }
 
+static ir_genome *at_tile(int tile, const char *edits) {
+    return genome_from(json_pack("{s:s,s:{s:i},s:o}", "start", "a", "macros", "TILE", tile, "edits",
+                                 json_loads(edits, 0, NULL)));
+}
+
+/* A winner is held against the fastest variants with edits at other settings, in order of time. */
+static void test_the_fastest_at_other_settings(void **state) {
+    (void)state;
+    static const char edited[] = "[{\"kind\":\"relabel-blocks\",\"option\":4}]",
+                      other[] = "[{\"kind\":\"relabel-blocks\",\"option\":8}]";
+    finish *f = begin_finish();
+    ir_genome *first = at_tile(1, edited), *second = at_tile(2, edited);
+    assert_true(add(f, at_tile(1, edited), 100));
+    assert_true(add(f, at_tile(3, "[{\"kind\":\"pipeline\",\"option\":19}]"), 110));
+    assert_true(add(f, at_tile(2, other), 130));
+    assert_true(add(f, at_tile(2, edited), 120));
+    assert_true(add(f, at_tile(3, edited), 140));
+    const ir_genome *listed[] = {first, second};
+    candidate_entry *e = finish_fastest_at(f, listed, 1, NULL);
+    assert_true(e && e->ns == 120);
+    e->used = true;
+    assert_true(finish_fastest_at(f, NULL, 0, second)->ns == 130);
+    assert_true(finish_fastest_at(f, listed, 2, NULL)->ns == 140);
+    finish_fastest_at(f, listed, 2, NULL)->used = true;
+    assert_null(finish_fastest_at(f, listed, 2, NULL)); /* macros alone are no edits */
+    ir_genome_free(first);
+    ir_genome_free(second);
+    end_finish(f);
+}
+
 /* Structured candidates do not use up the promotions of the others. */
 static void test_each_form_has_its_own_budget(void **state) {
     (void)state;
@@ -456,6 +486,7 @@ int main(void) {
         cmocka_unit_test(test_minimise_adds_to_a_core),
         cmocka_unit_test(test_candidates_of_a_used_up_skeleton_are_passed_over),
         cmocka_unit_test(test_settings_are_macros_alone),
+        cmocka_unit_test(test_the_fastest_at_other_settings),
         cmocka_unit_test(test_each_form_has_its_own_budget),
         cmocka_unit_test(test_a_wrong_skeleton_is_blamed_in_others),
         cmocka_unit_test(test_reasons_are_counted_by_kind),

@@ -246,8 +246,10 @@ static void test_crossed_before_it_is_sent(void **state) {
     ir_genome *other = draw_crossed(a, b, NULL, &rng);
     assert_true(same(child, again) && !same(child, other)); /* the stream goes on */
     assert_true(!same(child, a) && !same(child, b));
-    const recipe r = {
-        .parents = {child}, .parent_count = 1, .crossed = true, .stream = {.seed = 1, .child = 1}};
+    const recipe r = {.parents = {child},
+                      .parent_count = 1,
+                      .made = RECIPE_CROSSED,
+                      .stream = {.seed = 1, .child = 1}};
     draw_bases bases = {0};
     drawn_child out = {0};
     ev_str operators = EV_STR_EMPTY;

@@ -459,7 +459,7 @@ static void test_no_crossover_is_known(void **state) {
         recipe r;
         assert_int_equal(search_draw(x.s, false, &r, NULL), EV_OK);
         const ir_genome *child = r.parents[0];
-        bool is_crossed = r.crossed;
+        bool is_crossed = r.made == RECIPE_CROSSED;
         uint64_t same_as = 0;
         assert_true(!is_crossed || !search_knows(x.s, child, SEARCH_BY_GENOME, "", &same_as));
         crossed += is_crossed;

@@ -95,6 +95,40 @@ static void test_an_outline_has_a_share_of_the_pool(void **state) {
     search_free(f.s);
 }
 
+static ir_genome *at_tile(int tile, int option) {
+    ir_genome *genome = genome_of(option, -1);
+    assert_int_equal(ir_genome_set_macro(genome, "TILE", tile, NULL), EV_OK);
+    return genome;
+}
+
+/* Twelve fast skeletons at one setting of the macros leave a place to a slower one at another. */
+static void test_a_setting_has_a_share_of_the_pool(void **state) {
+    (void)state;
+    static const int64_t values[] = {16, 32, 64};
+    static const task_macro tile = {
+        .name = "TILE", .values = values, .value_count = 3, .otherwise = 16};
+    static const task_start tiled = {.name = "textbook", .macros = &tile, .macro_count = 1};
+    size_t count = 0;
+    fed f = {.start = {.start = &tiled, .sites = {[IR_EDIT_SINK] = 9, [IR_EDIT_COARSEN] = 30}}};
+    begin_with(&f);
+    for (int i = 0; i < 4; i++) /* the start, with the light pipeline, and other values */
+        (void)feed(&f, genome_of(0, -1), "start", 1000);
+    for (int i = 0; i < 12; i++)
+        (void)feed(&f, at_tile(32, 2 + i), "relabel-blocks", 500 + 10 * i);
+    (void)feed(&f, at_tile(64, 2), "relabel-blocks", 900);
+    for (int i = 0; i < 600; i++) {
+        recipe r;
+        ir_genome *other = at_tile(64, 2);
+        assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+        count += is_structural(&r) && ir_genome_same_base(r.parents[0], other);
+        ir_genome_free(other);
+        recipe_free(&r);
+        fail_child(&f);
+    }
+    assert_true(count > 0);
+    search_free(f.s);
+}
+
 /* An edit that changes nothing makes no new skeleton; one that gains does, and so does a loss. */
 static void test_an_edit_that_does_nothing_makes_no_skeleton(void **state) {
     (void)state;
@@ -462,6 +496,7 @@ int main(void) {
         cmocka_unit_test(test_a_skeleton_without_a_gain_is_estimated),
         cmocka_unit_test(test_an_estimated_skeleton_joins_the_pool),
         cmocka_unit_test(test_an_outline_has_a_share_of_the_pool),
+        cmocka_unit_test(test_a_setting_has_a_share_of_the_pool),
         cmocka_unit_test(test_an_edit_that_only_finishes_has_to_gain),
         cmocka_unit_test(test_an_extent_has_one_place),
         cmocka_unit_test(test_edits_that_open_are_swept),

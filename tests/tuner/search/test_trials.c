@@ -280,30 +280,41 @@ static void test_gains_are_tried_on_leaders(void **state) {
     }
 }
 
-/* A leader is tried with each kind of edit, about as often as it has places and forms: a few times
- * with many, once with one. */
+/* A leader is tried with each kind of edit as often as it has places and forms, at most eight
+ * times. Random steps have a stock of the other skeleton's edit; trials have none. */
 static void test_a_leader_is_tried_with_each_kind(void **state) {
     (void)state;
-    fed f = {.start = {.start = &textbook,
-                       .sites = {[IR_EDIT_SINK] = 9,
-                                 [IR_EDIT_COARSEN] = 900,
-                                 [IR_EDIT_SINK_LOOP] = 1,
-                                 [IR_EDIT_PIPELINE_LOADS] = 9}}};
-    size_t once = 0, often = 0;
+    static const struct {
+        ir_edit_kind kind;
+        size_t sites, wanted;
+    } rows[] = {{IR_EDIT_SINK_LOOP, 1, 1},
+                {IR_EDIT_RELABEL_BLOCKS, 3, 3},
+                {IR_EDIT_PIPELINE_LOADS, 2, 4},
+                {IR_EDIT_UNROLL_TURNS, 30, 8}};
+    size_t drawn[ARM_COUNT] = {0};
+    fed f = {.start = {.start = &textbook, .sites = {[IR_EDIT_SINK] = 9}}};
+    for (size_t i = 0; i < 4; i++)
+        f.start.sites[rows[i].kind] = rows[i].sites;
     begin_with(&f);
     feed_starts(&f);
     (void)feed(&f, skeleton_of(true, 0, 0), "coarsen", 500);
-    for (int i = 0; i < 1200; i++) {
+    (void)feed(&f, skeleton_of(false, 4, 0), "coarsen-threads", 900); /* is behind: no leader */
+    for (int i = 0; i < 2000; i++) {
         recipe r;
         assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
-        if (r.step_count == 1 && ir_genome_prefix_count(r.parents[0]) == 1) {
-            once += r.steps[0].arms[0] == IR_EDIT_SINK_LOOP;
-            often += r.steps[0].arms[0] == IR_EDIT_PIPELINE_LOADS;
-        }
+        if (r.step_count == 1 && r.stock_count == 0 && ir_genome_prefix_count(r.parents[0]) == 1 &&
+            ir_genome_edit_kind(r.parents[0], 0) == IR_EDIT_COARSEN && !r.by_heat)
+            drawn[r.steps[0].arms[0]]++;
+        child_result slow = {.outcome = {.origin = SEARCH_TIMED, .stopped = GATE_TIMED}};
+        if (r.step_count > 0)
+            (void)snprintf(slow.operators, sizeof slow.operators, "%s",
+                           arm_name(r.steps[0].arms[0]));
         recipe_free(&r);
-        fail_child(&f);
+        search_verdict v;
+        assert_int_equal(search_commit(f.s, &slow, &v, NULL), EV_OK);
     }
-    assert_true(once > 0 && often > once);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(drawn[rows[i].kind], rows[i].wanted);
     search_free(f.s);
 }
 
