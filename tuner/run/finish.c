@@ -26,7 +26,7 @@
 #define MOST_PARTS 24    /* most edits of a slow genome that are removed one by one */
 #define MOST_PARTED 2    /* most slow genomes that are treated so */
 #define SLOWER 0.002     /* relative loss of time from which an edit is to blame */
-#define AT_SETTING 3     /* most candidates of another setting of the macros, until one is right */
+#define AT_SETTING 3     /* most candidates at another setting of the macros */
 #define MOST_STRIPPED 16 /* most bold variants that are tried without their bold edits */
 
 /* ---- what failed ---- */
@@ -246,14 +246,19 @@ static ev_status add_candidates(finish *f, ev_error *err) {
     return EV_OK;
 }
 
-/* Whether the variant promoted last is faster than the winner on the held-out cases, both against
- * the baseline of their own measurement. */
+/* Whether `a` is faster than `b` on the held-out cases by the share `margin`, each against the
+ * baseline of its own measurement. */
+static bool is_faster(const score *a, const score *b, double margin) {
+    bool has_baselines = a->baseline_ns > 0 && b->baseline_ns > 0;
+    double of_a = has_baselines ? a->ns / a->baseline_ns : a->ns;
+    double of_b = has_baselines ? b->ns / b->baseline_ns : b->ns;
+    return of_a < of_b * (1 - margin);
+}
+
+/* Whether the variant promoted last is faster than the winner on the held-out cases. */
 static bool beats_winner(const finish *f) {
-    const score *own = &f->kept.score, *winner = &f->winner.score;
     double margin = finish_is_measured(f) ? f->c->run->options->least_gain : SLOWER;
-    if (own->baseline_ns <= 0 || winner->baseline_ns <= 0)
-        return own->ns < winner->ns * (1 - margin);
-    return own->ns / own->baseline_ns < winner->ns / winner->baseline_ns * (1 - margin);
+    return is_faster(&f->kept.score, &f->winner.score, margin);
 }
 
 /* Makes the variant promoted last the winner, and minimises it. The winner before comes back if the
@@ -264,7 +269,7 @@ static ev_status replace_winner(finish *f, candidate_entry *e, ev_error *err) {
     bool passed = false;
     f->winner = (winner){0};
     ev_status status = win_with(f, e, &passed, err);
-    if (status == EV_OK && passed && f->winner.score.ns < before.score.ns) {
+    if (status == EV_OK && passed && is_faster(&f->winner.score, &before.score, 0)) {
         finish_clear_winner(&before);
         return EV_OK;
     }
@@ -293,8 +298,9 @@ static ev_status try_settings(finish *f, ev_error *err) {
     return EV_OK;
 }
 
-/* Puts a variant at another setting through gate 6. *done: it is right, and the winner if it is
- * faster than the winner before on the held-out cases. */
+/* Puts a variant at another setting through gate 6, unless an edit of it is known to be wrong.
+ * *done: no check failed. The variant wins if it was promoted and is faster than the winner on the
+ * held-out cases. */
 static ev_status try_other(finish *f, candidate_entry *e, bool *done, ev_error *err) {
     const ir_genome *rest = NULL;
     verdict v = SLOW;
@@ -310,7 +316,7 @@ static ev_status try_other(finish *f, candidate_entry *e, bool *done, ev_error *
     return *done && v == PROMOTED && beats_winner(f) ? replace_winner(f, e, err) : EV_OK;
 }
 
-/* Tries the fastest variants at one setting until one is right. */
+/* Tries the fastest variants at one setting until one fails no check, AT_SETTING at most. */
 static ev_status try_at(finish *f, const ir_genome *setting, ev_error *err) {
     bool done = false;
     for (size_t tries = 0; !done && tries < AT_SETTING && may_try_more(f);) {
@@ -324,9 +330,9 @@ static ev_status try_at(finish *f, const ir_genome *setting, ev_error *err) {
     return EV_OK;
 }
 
-/* Holds the winner against the fastest variants at other settings. The search prefers one setting,
- * which need not be the one that transfers to the held-out cases. `first`: the edited variant that
- * won first. */
+/* Holds the winner against fast variants with edits at other settings. The search prefers one
+ * setting, which need not be the one that transfers to the held-out cases. `first`: the edited
+ * variant that won first. */
 static ev_status try_others(finish *f, const ir_genome *first, ev_error *err) {
     const ir_genome *listed[FINISH_SETTINGS + 1] = {first};
     for (size_t count = 1; count <= FINISH_SETTINGS && may_try_more(f); count++) {

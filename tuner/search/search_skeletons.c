@@ -13,7 +13,7 @@
  * The kinds of edits that open, and those of a loop's turns, are swept first, each as often, since
  * a structure of two edits is found from its parts, and a kernel that is tiled already has its room
  * in its loops; those skeletons that have such an edit are tried with each kind, too, as it may
- * have its only places there. Then most children are trials, each drawn once (search_trials.c). The
+ * have its only places there. Then most children are trials (search_trials.c). The
  * rest has one parent and one to three random steps: another structural edit, another option of
  * one, one edit less, an edit of another skeleton, another macro; or two parents, whose macros are
  * crossed. A child enters the islands like any other, where local edits are drawn on it.
