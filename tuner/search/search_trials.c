@@ -32,6 +32,7 @@
 #define OPENED 0.12    /* so often an edit that opens, on a skeleton that has one, ... */
 #define OPENED_TIMES 3 /* ... each so often at most */
 #define PLACED_TIMES 8 /* most draws of one kind on a leader */
+#define AFFORDED 500   /* least evaluations a start for trials of leaders */
 #define LEADERS 6      /* at most ... */
 #define OF_A_SETTING 2 /* ... of which so many have one setting of the macros ... */
 #define BEHIND 1.25    /* ... and which take so many times the fastest's time at most */
@@ -452,10 +453,22 @@ static bool draw_opened(search *s, skeleton_pool *p, recipe *r, draft *d, char p
     return false;
 }
 
+/* Whether the budget pays for the trials of leaders. With few evaluations a start, they take what a
+ * plain kernel needs to find its structure (results/notes.md). */
+static bool can_afford_leaders(const search *s) {
+    return s->evaluations == 0 || s->evaluations >= AFFORDED * s->start_count;
+}
+
+static bool draw_of_leaders(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48],
+                            ev_pcg *rng) {
+    return draw_next(s, p, &set, r, d, parents, rng) ||
+           draw_next(s, p, &gained, r, d, parents, rng) || draw_placed(s, p, r, d, parents, rng);
+}
+
 bool trials_draw(search *s, skeleton_pool *p, recipe *r, draft *d, char parents[48], ev_pcg *rng) {
     return draw_next(s, p, &limited, r, d, parents, rng) ||
-           draw_reduced(s, p, r, d, parents, rng) || draw_next(s, p, &set, r, d, parents, rng) ||
-           draw_next(s, p, &gained, r, d, parents, rng) || draw_placed(s, p, r, d, parents, rng) ||
+           draw_reduced(s, p, r, d, parents, rng) ||
+           (can_afford_leaders(s) && draw_of_leaders(s, p, r, d, parents, rng)) ||
            draw_next(s, p, &tuned, r, d, parents, rng) || draw_opened(s, p, r, d, parents, rng) ||
            draw_next(s, p, &extended, r, d, parents, rng);
 }

@@ -240,6 +240,31 @@ static void test_settings_are_tried_once(void **state) {
     }
 }
 
+/* With few evaluations a start, no trials of leaders are drawn. */
+static void test_few_evaluations_draw_no_trials_of_leaders(void **state) {
+    (void)state;
+    static const uint64_t budgets[] = {400, 500, 0};
+    for (size_t k = 0; k < 3; k++) {
+        size_t set = 0;
+        fed f = {.start = {.start = &tiled, .sites = {[IR_EDIT_SINK] = 9, [IR_EDIT_COARSEN] = 30}}};
+        const search_settings settings = {
+            .starts = &f.start, .start_count = 1, .seed = 5, .evaluations = budgets[k]};
+        assert_int_equal(search_new(&settings, &f.s, NULL), EV_OK);
+        for (int i = 0; i < 6; i++)
+            (void)feed(&f, genome_of(0, -1), "start", 1000);
+        (void)feed(&f, at_setting(8, 16, 1), "coarsen-threads", 500);
+        for (int i = 0; i < 300; i++) {
+            recipe r;
+            assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
+            set += r.made == RECIPE_SET;
+            recipe_free(&r);
+            fail_child(&f);
+        }
+        assert_true((set > 0) == (budgets[k] != 400));
+        search_free(f.s);
+    }
+}
+
 /* The edits by which a child of the pool gained are tried on the other leaders, once; those of a
  * child that gained nothing are not. */
 static void test_gains_are_tried_on_leaders(void **state) {
@@ -327,6 +352,7 @@ int main(void) {
         cmocka_unit_test(test_edits_that_open_are_tried_on_each_skeleton),
         cmocka_unit_test(test_the_fastest_is_tried_without_each_edit),
         cmocka_unit_test(test_settings_are_tried_once),
+        cmocka_unit_test(test_few_evaluations_draw_no_trials_of_leaders),
         cmocka_unit_test(test_gains_are_tried_on_leaders),
         cmocka_unit_test(test_a_leader_is_tried_with_each_kind),
     };
