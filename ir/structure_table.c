@@ -9,9 +9,10 @@
 #define IR_LIST(...) __VA_ARGS__
 static const ir_structure_row rows[] = {
 #define COUNT(type, ...) (sizeof(const type[]){__VA_ARGS__} / sizeof(type))
-#define IR_STRUCTURE(id, does, places, values, shapes, at, next)                                   \
+#define IR_STRUCTURE(id, does, makes, places, values, shapes, at, next)                            \
     {.kind = IR_EDIT_##id,                                                                         \
      .work = does,                                                                                 \
+     .opening = makes,                                                                             \
      .anchors = {places},                                                                          \
      .options = {values},                                                                          \
      .forms = {shapes},                                                                            \
@@ -282,40 +283,24 @@ ir_genome *ir_genome_limit(const ir_genome *genome, int64_t registers) {
 
 /* ---- what opens ---- */
 
-/* Whether an edit gives the blocks away from the border a copy of their own, without tests. */
-static bool makes_interior(ir_edit_kind kind, ir_form form) {
-    return kind == IR_EDIT_PEEL || form == IR_FORM_INTERIOR;
+static ir_opening opening_of(const ir_structure_row *row, ir_form form) {
+    return form == IR_FORM_INTERIOR ? IR_UNDERLIES : row->opening;
 }
 
-static bool opens_by_phase(ir_edit_kind kind) {
-    switch (ir_structure_row_of(kind)->phase) {
-    case IR_PHASE_PLACES:
-    case IR_PHASE_DIVIDE:
-    case IR_PHASE_STAGE:
-        return true;
-    case IR_PHASE_MOVE:
-    case IR_PHASE_LAYOUT:
-    case IR_PHASE_COPY:
-    case IR_PHASE_UNROLL:
-    case IR_PHASE_PIPELINE:
-    case IR_PHASE_WRITE_OUT:
-    case IR_PHASE_GROUP:
-    case IR_PHASE_RELABEL:
-        break;
-    }
-    return false;
+static ir_opening opening_of_edit(const ir_edit *edit) {
+    return opening_of(ir_structure_row_of(edit->kind), edit->form);
 }
 
 bool ir_edit_opens(ir_edit_kind kind) {
     const ir_structure_row *row = ir_structure_row_of(kind);
-    bool opens = opens_by_phase(kind);
+    bool opens = false;
     for (size_t i = 0; i < row->form_count; i++)
-        opens = opens || makes_interior(kind, row->forms[i]);
+        opens = opens || opening_of(row, row->forms[i]) != IR_FINISHES;
     return opens;
 }
 
 static bool opens(const ir_edit *edit) {
-    return opens_by_phase(edit->kind) || makes_interior(edit->kind, edit->form);
+    return opening_of_edit(edit) != IR_FINISHES;
 }
 
 size_t ir_edit_forms(ir_edit_kind kind) {
@@ -359,11 +344,8 @@ size_t ir_genome_opening_count(const ir_genome *genome) {
 
 size_t ir_genome_footing_count(const ir_genome *genome) {
     size_t count = 0;
-    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++) {
-        const ir_edit *edit = ir_genome_edit(genome, i);
-        count += ir_structure_row_of(edit->kind)->phase == IR_PHASE_PLACES ||
-                 makes_interior(edit->kind, edit->form);
-    }
+    for (size_t i = 0; i < ir_genome_prefix_count(genome); i++)
+        count += opening_of_edit(ir_genome_edit(genome, i)) == IR_UNDERLIES;
     return count;
 }
 

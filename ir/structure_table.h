@@ -28,9 +28,17 @@ typedef enum ir_division {
     IR_WORK_DIVIDED, /* anew */
 } ir_division;
 
+/* What an edit is to other edits. */
+typedef enum ir_opening {
+    IR_FINISHES,
+    IR_OPENS,     /* it makes places for them */
+    IR_UNDERLIES, /* it does, and may change no time itself */
+} ir_opening;
+
 typedef struct ir_structure_row {
     ir_edit_kind kind;
     ir_division work;
+    ir_opening opening;
     ir_anchor_kind anchors[IR_STRUCTURE_OPTIONS];
     int64_t options[IR_STRUCTURE_OPTIONS]; /* none is 0 */
     ir_form forms[IR_FORM_COUNT];

@@ -24,6 +24,11 @@ typedef struct sketched {
                      ancestor: a child that takes as long is estimated, and not built */
 } sketched;
 
+/* A count of each structural edit, from IR_EDIT_LOCAL_COUNT on. */
+typedef struct structural_counts {
+    uint8_t of[IR_EDIT_COUNT - IR_EDIT_LOCAL_COUNT];
+} structural_counts;
+
 typedef struct member {
     uint64_t child;
     const ir_genome *genome; /* a reference that the population owns */
@@ -38,15 +43,13 @@ typedef struct member {
     size_t tuned;    /* of a skeleton: so many of its neighbours were tried (ir_genome_neighbour) */
     size_t limited;  /* of a skeleton: so many limits of its registers were tried */
     uint64_t extended; /* of a skeleton: the edits of others that it was tried with, a bit each */
-    uint64_t opened; /* of a skeleton: how often each edit that opens was tried on it, two bits each
-                        from IR_EDIT_LOCAL_COUNT on */
-    size_t set;      /* of a skeleton: so many of its macros' next values were tried */
-    uint64_t met;    /* of a skeleton: the settings of others that it was tried at, a bit each */
-    uint64_t gained; /* of a skeleton: the gains of others that it was tried with, a bit each */
-    /* of a skeleton: how often each structural edit was tried on it, from IR_EDIT_LOCAL_COUNT on */
-    uint8_t placed[IR_EDIT_COUNT - IR_EDIT_LOCAL_COUNT];
-    uint64_t outline; /* of a skeleton in a pool: ir_genome_outline */
-    uint64_t extent;  /* of a skeleton in a pool: ir_genome_extent */
+    size_t set;        /* of a skeleton: so many of its macros' next values were tried */
+    uint64_t met;      /* of a skeleton: the settings of others that it was tried at, a bit each */
+    uint64_t gained;   /* of a skeleton: the gains of others that it was tried with, a bit each */
+    structural_counts opened; /* of a skeleton: how often each edit that opens was tried on it */
+    structural_counts placed; /* of a leader: how often each structural edit was tried on it */
+    uint64_t outline;         /* of a skeleton in a pool: ir_genome_outline */
+    uint64_t extent;          /* of a skeleton in a pool: ir_genome_extent */
     unsigned rank;
     double crowding; /* infinite at the ends of its rank */
 } member;

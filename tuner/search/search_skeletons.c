@@ -337,8 +337,8 @@ static void count_member(share *s, size_t at) {
 }
 
 /* The member of the pool that a newcomer replaces: the one of its base, or of its extent at its
- * macros, else the slowest of its prefix, of its outline, of its setting or of its depth if that
- * has its share; p->count: none. */
+ * macros, else the slowest of its setting, of its prefix, of its outline or of its depth, the first
+ * of these that has its share; p->count: none. */
 static size_t rival(const skeleton_pool *p, const member *m) {
     share prefix = {0}, outline = {0}, depth = {0}, setting = {0};
     const ir_genome *genome = m->genome;

@@ -1,4 +1,5 @@
-/* Trials: what `evolve` tries once on the skeletons of a pool (search_skeletons.c).
+/* Trials: the systematic part of what `evolve` draws on the skeletons of a pool
+ * (search_skeletons.c).
  *
  * What an option brings depends on the options of the others: four elements a thread in one
  * dimension and two in the other may be faster than two and two, which are slower than two and
@@ -18,8 +19,8 @@
  *     extension   the edit of a skeleton of one edit, finished as the one or as the other
  *
  * Limits, settings, gains and places are tried on the leaders: the fastest member of each outline
- * and setting of the macros, if it is near the fastest of all. So a structure and a setting that
- * are behind at first get their time, and not every variant of the fastest does. */
+ * and setting of the macros, if the member is near the fastest of all. So a structure or a setting
+ * that is behind at first is tried, too. */
 #include "base/hash.h"
 #include "tuner/search/search_inside.h"
 
@@ -63,12 +64,9 @@ static size_t list_leaders(const skeleton_pool *p, size_t of[LEADERS]) {
 
 /* Whether a genome is known, or the start is wrong at its macros. */
 static bool is_tried(const search *s, const ir_genome *genome) {
-    uint64_t same_as = 0, mark = wrong_mark(genome);
-    for (size_t i = 0; i < s->wrong.count; i++) {
-        if (s->wrong.list[i].mark == mark)
-            return true;
-    }
-    return search_knows(s, genome, SEARCH_BY_GENOME, "", &same_as);
+    uint64_t same_as = 0;
+    return wrong_holds(&s->wrong, genome) ||
+           search_knows(s, genome, SEARCH_BY_GENOME, "", &same_as);
 }
 
 /* ---- reductions ---- */
@@ -127,8 +125,8 @@ static ir_genome *next_neighbour(const search *s, const skeleton_pool *p, member
 /* Registers of a thread at which 16, 24, 32 and 48 warps fit an SM of 64 Ki registers. */
 static const int64_t limits[] = {128, 80, 64, 40};
 
-/* The next limit of a leader's registers that is below what it takes, and makes no known genome;
- * NULL: none is left. */
+/* The next limit of registers that is below what a member takes, and makes no known genome; NULL:
+ * none is left. */
 static ir_genome *next_limit(const search *s, const skeleton_pool *p, member *m) {
     while (!p->has_limit && m->limited < sizeof limits / sizeof limits[0]) {
         int64_t limit = limits[m->limited++];
@@ -194,22 +192,15 @@ static uint64_t own_bit(const member *m, uint64_t mark) {
     return UINT64_C(1) << ev_mix64(mark ^ m->child) % 64;
 }
 
-/* The member's edits at the macros of another genome. NULL: out of memory. */
-static ir_genome *put_setting(const member *m, const task_start *start, const ir_genome *other) {
-    ir_genome *child = ir_genome_clone(m->genome);
-    for (size_t i = 0; child && i < start->macro_count; i++) {
-        const task_macro *macro = &start->macros[i];
-        ir_genome *next = NULL;
-        ev_error ignored;
-        ev_status status =
-            draw_with_macro(child, macro, draw_macro_value(other, macro), true, &next, &ignored);
-        ir_genome_free(child);
-        child = status == EV_OK ? next : NULL;
-    }
+/* The member's edits at the macros of another genome of its start. NULL: out of memory. */
+static ir_genome *put_setting(const member *m, const ir_genome *other) {
+    ir_genome *child = ir_genome_part(other, 0, 0);
+    for (size_t i = 0; child && i < ir_genome_edit_count(m->genome); i++)
+        (void)ir_genome_append_from(child, m->genome, i); /* true: each edit is there once */
     return child;
 }
 
-/* The next child of a leader at another setting of the macros that is no known genome: at those of
+/* The next child of a member at another setting of the macros that is no known genome: at those of
  * other members, the fastest first, then with one macro a value further. NULL: none is left. */
 static ir_genome *next_setting(const search *s, const skeleton_pool *p, member *m) {
     const task_start *start = s->starts[p - s->pools].start;
@@ -219,7 +210,7 @@ static ir_genome *next_setting(const search *s, const skeleton_pool *p, member *
         if ((m->met & bit) != 0 || ir_genome_same_macros(m->genome, other))
             continue;
         m->met |= bit;
-        ir_genome *next = put_setting(m, start, other);
+        ir_genome *next = put_setting(m, other);
         if (next && !is_tried(s, next))
             return next;
         ir_genome_free(next);
@@ -294,7 +285,7 @@ void trials_learn(skeleton_pool *p, const member *parent, double gain, member *m
     if (same_places)
         m->missed = parent->missed;
     if (same_places && gain < PAYS)
-        memcpy(m->placed, parent->placed, sizeof m->placed);
+        m->placed = parent->placed;
     skeleton_gain found = gain < PAYS ? (skeleton_gain){0} : new_edits(m->genome, parent->genome);
     found.gain = gain;
     if (found.edits)
@@ -306,7 +297,7 @@ void trials_end(skeleton_pool *p) {
         drop_gain(p, p->gain_count - 1);
 }
 
-/* The next gain of another skeleton on a leader, the greatest first, that makes no known genome;
+/* The next gain of another skeleton on a member, the greatest first, that makes no known genome;
  * NULL: none is left. */
 static ir_genome *next_gain(const search *s, const skeleton_pool *p, member *m) {
     for (size_t i = 0; i < p->gain_count; i++) {
@@ -365,25 +356,44 @@ static bool draw_next(search *s, skeleton_pool *p, const list_row *list, recipe 
 
 /* ---- one more edit ---- */
 
-/* How often a kind of edit is tried on a leader: as often as it has places in the start and forms.
- */
-static unsigned tries_of(const search *s, const skeleton_pool *p, unsigned arm) {
-    size_t sites = s->starts[p - s->pools].sites[arm];
-    size_t ways = (sites > 0 ? sites : 1) * ir_edit_forms((ir_edit_kind)arm);
+/* How often a kind of edit is tried at most. */
+typedef unsigned most_fn(const search *s, const skeleton_pool *p, ir_edit_kind kind);
+
+/* Of a leader: as often as the kind has places in the start and forms. */
+static unsigned most_placed(const search *s, const skeleton_pool *p, ir_edit_kind kind) {
+    size_t sites = s->starts[p - s->pools].sites[kind];
+    size_t ways = (sites > 0 ? sites : 1) * ir_edit_forms(kind);
     return ways < PLACED_TIMES ? (unsigned)ways : PLACED_TIMES;
 }
 
-/* Closes the arms but those of structural edits that were tried on a member fewer times than
- * tries_of says. False: none is left. */
-static bool leave_untried(const search *s, const skeleton_pool *p, const member *m, bandit *arms) {
+static unsigned most_opened(const search *s, const skeleton_pool *p, ir_edit_kind kind) {
+    (void)s, (void)p;
+    return ir_edit_opens(kind) ? OPENED_TIMES : 0;
+}
+
+/* Closes the arms but those of structural edits that were tried less often than `most` says. False:
+ * none is left. */
+static bool leave_untried(const search *s, const skeleton_pool *p, const structural_counts *tried,
+                          most_fn *most, bandit *arms) {
     bool any = false;
     for (unsigned arm = 0; arm < ARM_COUNT; arm++) {
         bool is_structural = arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT;
         arms->open[arm] = arms->open[arm] && is_structural &&
-                          m->placed[arm - IR_EDIT_LOCAL_COUNT] < tries_of(s, p, arm);
+                          tried->of[arm - IR_EDIT_LOCAL_COUNT] < most(s, p, (ir_edit_kind)arm);
         any = any || arms->open[arm];
     }
     return any;
+}
+
+/* Draws the edit, which counts as tried, on a member. */
+static void draw_one_more(const search *s, const bandit *arms, size_t alternatives, member *m,
+                          structural_counts *tried, recipe *r, draft *d, char parents[48],
+                          ev_pcg *rng) {
+    recipe_parents(r, m, NULL, parents);
+    recipe_steps(r, arms, 1, alternatives, rng);
+    tried->of[r->steps[0].arms[0] - IR_EDIT_LOCAL_COUNT]++;
+    skeleton_put_parent(d, m, m);
+    skeleton_put_tabu(r, s);
 }
 
 /* Draws one more edit on a leader, of a kind that was tried there too rarely. */
@@ -397,38 +407,12 @@ static bool draw_placed(search *s, skeleton_pool *p, recipe *r, draft *d, char p
     for (size_t i = 0; i < count; i++) {
         member *m = &p->members[of[(from + i) % count]];
         bandit arms = skeleton_arms(p, m, rng);
-        if (!leave_untried(s, p, m, &arms))
+        if (!leave_untried(s, p, &m->placed, most_placed, &arms))
             continue;
-        recipe_parents(r, m, NULL, parents);
-        recipe_steps(r, &arms, 1, ALTERNATIVES, rng);
-        m->placed[r->steps[0].arms[0] - IR_EDIT_LOCAL_COUNT]++;
-        skeleton_put_parent(d, m, m);
-        skeleton_put_tabu(r, s);
+        draw_one_more(s, &arms, ALTERNATIVES, m, &m->placed, r, d, parents, rng);
         return true;
     }
     return false;
-}
-
-_Static_assert(2 * (IR_EDIT_COUNT - IR_EDIT_LOCAL_COUNT) <= 64,
-               "two bits an edit in member.opened");
-
-/* Takes an edit that opens and was tried fewer than OPENED_TIMES on a member; false: none is left.
- */
-static bool open_next(member *m, const bandit *all, recipe *r, ev_pcg *rng) {
-    bandit arms = *all;
-    bool any = false;
-    for (unsigned arm = IR_EDIT_LOCAL_COUNT; arm < IR_EDIT_COUNT; arm++) {
-        uint64_t tried = m->opened >> 2 * (arm - IR_EDIT_LOCAL_COUNT) & 3;
-        arms.open[arm] = arms.open[arm] && tried < OPENED_TIMES && ir_edit_opens((ir_edit_kind)arm);
-        any = any || arms.open[arm];
-    }
-    for (unsigned arm = 0; arm < ARM_COUNT; arm++)
-        arms.open[arm] = arms.open[arm] && arm >= IR_EDIT_LOCAL_COUNT && arm < IR_EDIT_COUNT;
-    if (!any)
-        return false;
-    recipe_steps(r, &arms, 1, 1, rng);
-    m->opened += UINT64_C(1) << 2 * (r->steps[0].arms[0] - IR_EDIT_LOCAL_COUNT);
-    return true;
 }
 
 /* Draws an edit that opens on a skeleton that has such edits: what they made is a place for more,
@@ -443,11 +427,10 @@ static bool draw_opened(search *s, skeleton_pool *p, recipe *r, draft *d, char p
         member *m = &p->members[(from + i) % p->count];
         size_t depth = skeleton_depth(m->genome);
         bandit arms = skeleton_arms(p, m, rng);
-        if (depth == 0 || depth + 1 >= SKELETON_DEPTHS || !open_next(m, &arms, r, rng))
+        if (depth == 0 || depth + 1 >= SKELETON_DEPTHS ||
+            !leave_untried(s, p, &m->opened, most_opened, &arms))
             continue;
-        recipe_parents(r, m, NULL, parents);
-        skeleton_put_parent(d, m, m);
-        skeleton_put_tabu(r, s);
+        draw_one_more(s, &arms, 1, m, &m->opened, r, d, parents, rng);
         return true;
     }
     return false;

@@ -37,7 +37,8 @@ static bool is_start(const ir_genome *genome) {
     return ir_genome_macro_count(genome) > 0;
 }
 
-static bool is_noted(const wrong_list *w, uint64_t mark) {
+bool wrong_holds(const wrong_list *w, const ir_genome *genome) {
+    uint64_t mark = wrong_mark(genome);
     for (size_t i = 0; i < w->count; i++) {
         if (w->list[i].mark == mark)
             return true;
@@ -54,7 +55,7 @@ static void put_macros(const ir_genome *genome, char *text, size_t bytes) {
 }
 
 bool wrong_note(wrong_list *w, const ir_genome *genome, gate at, const char *reason) {
-    if (!is_start(genome) || is_noted(w, wrong_mark(genome)))
+    if (!is_start(genome) || wrong_holds(w, genome))
         return false;
     if (w->count == w->capacity) {
         size_t capacity = w->capacity > 0 ? w->capacity * 2 : 8;

@@ -34,6 +34,8 @@ uint64_t wrong_mark(const ir_genome *genome);
  * edit but for the pipeline, and its base is not noted. False: it is not noted, or memory ran out.
  */
 bool wrong_note(wrong_list *w, const ir_genome *genome, gate at, const char *reason);
+/* Whether the setting of a genome is noted. */
+bool wrong_holds(const wrong_list *w, const ir_genome *genome);
 /* Marks of the wrong settings, newest first; returns their number. */
 unsigned wrong_marks(const wrong_list *w, uint64_t marks[WRONG_MOST]);
 
