@@ -422,14 +422,30 @@ ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t
     return child;
 }
 
+/* The genome without the structural edits that open what one of `edits` opens in another way. NULL:
+ * out of memory. */
+static ir_genome *make_room(const ir_genome *genome, const ir_genome *edits) {
+    ir_genome *child = ir_genome_part(genome, 0, 0);
+    for (size_t i = 0; child && i < ir_genome_prefix_count(genome); i++) {
+        const ir_edit *edit = ir_genome_edit(genome, i);
+        bool stays = true;
+        for (size_t k = 0; k < ir_genome_prefix_count(edits); k++)
+            stays = stays && !open_same(edit, ir_genome_edit(edits, k));
+        if (stays || ir_genome_holds(edits, &edit->key))
+            (void)ir_genome_append_from(child, genome, i); /* true: each edit is there once */
+    }
+    if (child)
+        append_knobs(child, genome);
+    return child;
+}
+
 /* The genome with the structural edit `at` of `edits` at place `place`. NULL: out of memory. */
 static ir_genome *insert(const ir_genome *genome, const ir_genome *edits, size_t at, size_t place) {
-    const ir_edit *edit = ir_genome_edit(edits, at);
     ir_genome *child = ir_genome_part(genome, 0, 0);
     for (size_t i = 0; child && i <= ir_genome_prefix_count(genome); i++) {
         if (i == place)
             (void)ir_genome_append_from(child, edits, at); /* true: the genome lacks the edit */
-        if (i < ir_genome_prefix_count(genome) && !open_same(ir_genome_edit(genome, i), edit))
+        if (i < ir_genome_prefix_count(genome))
             (void)ir_genome_append_from(child, genome, i);
     }
     if (child)
@@ -438,21 +454,23 @@ static ir_genome *insert(const ir_genome *genome, const ir_genome *edits, size_t
 }
 
 ir_genome *ir_genome_join(const ir_genome *genome, const ir_genome *edits, bool at_end) {
-    ir_genome *child = NULL;
-    for (size_t i = 0; i < ir_genome_prefix_count(edits); i++) {
+    ir_genome *child = make_room(genome, edits);
+    size_t inserted = 0;
+    for (size_t i = 0; child && i < ir_genome_prefix_count(edits); i++) {
         ev_sha256 key = ir_genome_edit_key(edits, i);
-        const ir_genome *now = child ? child : genome;
-        if (ir_genome_holds(now, &key))
+        if (ir_genome_holds(child, &key))
             continue;
-        size_t end = ir_genome_prefix_count(now);
-        size_t usual = ir_structure_usual_place(now, ir_genome_edit_kind(edits, i));
-        ir_genome *more = insert(now, edits, i, at_end ? end : usual);
+        size_t end = ir_genome_prefix_count(child);
+        size_t usual = ir_structure_usual_place(child, ir_genome_edit_kind(edits, i));
+        ir_genome *more = insert(child, edits, i, at_end ? end : usual);
         ir_genome_free(child);
-        if (!more)
-            return NULL;
         child = more;
+        inserted++;
     }
-    return child;
+    if (inserted > 0)
+        return child;
+    ir_genome_free(child);
+    return NULL;
 }
 
 ir_genome *ir_genome_reorder(const ir_genome *genome, ev_pcg *rng) {

@@ -279,14 +279,21 @@ static ev_status replace_winner(finish *f, candidate_entry *e, ev_error *err) {
     return status;
 }
 
+static bool is_winner(const finish *f, const ir_genome *genome) {
+    ev_sha256 a = ir_genome_sha256(genome), b = ir_genome_sha256(f->winner.genome);
+    return ev_sha256_equal(&a, &b);
+}
+
 /* Holds the winner against the fastest settings of the macros alone, on the held-out cases. A
- * person chose their values for many shapes; edits were chosen at the search's few. A setting that
- * is faster there wins. */
+ * person chose their values for many shapes; edits, or one setting of several as fast, were chosen
+ * at the search's few. A setting that is faster there wins. */
 static ev_status try_settings(finish *f, ev_error *err) {
     const search_best *all = NULL, *settings[FINISH_SETTINGS];
     size_t count = search_archive(f->c->search, f->field, SEARCH_PLAIN, &all);
     count = finish_settings(f, all, count, settings);
     for (size_t i = 0; i < count && may_try_more(f); i++) {
+        if (is_winner(f, settings[i]->genome))
+            continue;
         candidate_entry one = {
             .genome = settings[i]->genome, .ns = settings[i]->ns, .untimed = settings[i]->untimed};
         verdict v = SLOW;
@@ -358,7 +365,7 @@ static ev_status try_candidates(finish *f, ev_error *err) {
             EV_TRY(try_candidate(f, e, &passed, err));
     }
     EV_TRY(take_promoted(f, &passed, err));
-    if (!passed || finish_is_setting(f->winner.genome))
+    if (!passed)
         return EV_OK;
     const ir_genome *first = ir_genome_ref(f->winner.genome);
     ev_status status = try_settings(f, err);

@@ -11,7 +11,7 @@
 #define FINISH_CANDIDATES (SEARCH_FORMS * SEARCH_ARCHIVE + 256)
 #define FINISH_TRANSFERS 64
 #define FINISH_SKELETONS FINISH_CANDIDATES /* each may have its own */
-#define FINISH_SETTINGS 3 /* settings of the macros that a winner with edits is held against */
+#define FINISH_SETTINGS 3          /* settings of the macros that a winner is held against */
 #define FINISH_MINIMISE_BUDGET 240 /* most trials in minimising one candidate */
 
 typedef struct candidate_entry {

@@ -314,6 +314,12 @@ static bool adds_nothing(const skeleton_pool *p, const member *m) {
     return false;
 }
 
+static void drop(skeleton_pool *p, size_t at) {
+    ir_genome_free(p->members[at].genome);
+    p->count--;
+    memmove(&p->members[at], &p->members[at + 1], (p->count - at) * sizeof p->members[0]);
+}
+
 /* Drops the members that add nothing to a newcomer. */
 static void drop_larger(skeleton_pool *p, const member *m) {
     size_t kept = 0;
@@ -378,14 +384,11 @@ static void join(skeleton_pool *p, member *m) {
     m->extent = ir_genome_extent(m->genome);
     if (adds_nothing(p, m) || is_beaten(p, m))
         return;
-    drop_larger(p, m);
     size_t at = rival(p, m), to = 0;
     assert(at < p->count || p->count < SKELETONS);
-    if (at < p->count) {
-        ir_genome_free(p->members[at].genome);
-        p->count--;
-        memmove(&p->members[at], &p->members[at + 1], (p->count - at) * sizeof *m);
-    }
+    if (at < p->count)
+        drop(p, at);
+    drop_larger(p, m);
     while (to < p->count && p->members[to].ns <= m->ns)
         to++;
     memmove(&p->members[to + 1], &p->members[to], (p->count - to) * sizeof *m);

@@ -274,8 +274,8 @@ static skeleton_gain new_edits(const ir_genome *child, const ir_genome *parent) 
         ir_genome_free(edits);
         return (skeleton_gain){0};
     }
-    return (skeleton_gain){
-        .edits = edits, .mark = mark, .at_end = last + 1 == count && last - first + 1 == new};
+    bool at_end = last + 1 == count && last - first + 1 == new;
+    return (skeleton_gain){.edits = edits, .mark = ev_mix64(mark ^ at_end), .at_end = at_end};
 }
 
 void trials_learn(skeleton_pool *p, const member *parent, double gain, member *m) {

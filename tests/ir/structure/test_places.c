@@ -596,6 +596,21 @@ static void test_edits_are_joined_at_their_places(void **state) {
     ir_genome_free(genome);
 }
 
+/* Two joined edits that open one place both stand, in place of what opened the place before. */
+static void test_two_joined_edits_of_one_place_both_stand(void **state) {
+    (void)state;
+    char text[256];
+    ir_genome *genome = genome_of_text("[{'kind':'coarsen','anchor':'y','option':4}," STAGE "]");
+    ir_genome *edits =
+        genome_of_text("[" Y2 ",{'kind':'coarsen','anchor':'y','option':2,'form':'strided'}]");
+    ir_genome *joined = ir_genome_join(genome, edits, false);
+    list_edits(joined, text);
+    assert_string_equal(text, "coarsen y 2, coarsen y 2, stage loop 0 8");
+    ir_genome_free(joined);
+    ir_genome_free(edits);
+    ir_genome_free(genome);
+}
+
 /* Two edits at one place open one place, and reach as far as one with the product of options. */
 static void test_the_extent_is_the_product_of_options(void **state) {
     (void)state;
@@ -697,6 +712,7 @@ int main(void) {
         cmocka_unit_test(test_a_skeleton_is_extended_by_another),
         cmocka_unit_test(test_copies_for_interior_blocks_open),
         cmocka_unit_test(test_edits_are_joined_at_their_places),
+        cmocka_unit_test(test_two_joined_edits_of_one_place_both_stand),
         cmocka_unit_test(test_the_extent_is_the_product_of_options),
         cmocka_unit_test(test_the_outline_is_what_opens),
         cmocka_unit_test(test_reorder_moves_one_edit_of_the_prefix),
