@@ -56,11 +56,22 @@ bool finish_is_setting(const ir_genome *genome) {
            ir_genome_is_skeleton(genome);
 }
 
+/* Whether one of the settings has the macros of a genome. */
+static bool holds_macros(const search_best *const *settings, size_t count,
+                         const ir_genome *genome) {
+    for (size_t i = 0; i < count; i++) {
+        if (ir_genome_same_macros(settings[i]->genome, genome))
+            return true;
+    }
+    return false;
+}
+
 size_t finish_settings(const finish *f, const search_best *best, size_t count,
                        const search_best *out[FINISH_SETTINGS]) {
     size_t found = 0;
     for (size_t i = 0; i < count && found < FINISH_SETTINGS; i++) {
-        if (finish_is_setting(best[i].genome) && best[i].ns < f->limit_ns)
+        if (finish_is_setting(best[i].genome) && best[i].ns < f->limit_ns &&
+            !holds_macros(out, found, best[i].genome))
             out[found++] = &best[i];
     }
     return found;

@@ -125,8 +125,8 @@ candidate_entry *finish_next(finish *f, bool any);
 skeleton_share *finish_skeleton(finish *f, const ir_genome *genome);
 /* Whether a genome sets macros and edits nothing; it may have knobs, as the light pipeline. */
 bool finish_is_setting(const ir_genome *genome);
-/* The first FINISH_SETTINGS of `best` [count], in order of time, that are settings and faster than
- * f->limit_ns. Returns how many. */
+/* The first FINISH_SETTINGS of `best` [count], in order of time, that are settings, each with other
+ * macros, and faster than f->limit_ns. Returns how many. */
 size_t finish_settings(const finish *f, const search_best *best, size_t count,
                        const search_best *out[FINISH_SETTINGS]);
 /* The unused candidate with edits that takes the least time on the search cases at the setting of

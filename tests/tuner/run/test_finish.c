@@ -345,34 +345,35 @@ static void test_candidates_of_a_used_up_skeleton_are_passed_over(void **state) 
     end_finish(f);
 }
 
-/* A winner with edits is held against macros alone: no edit but knobs, and faster than the limit.
- */
-static void test_settings_are_macros_alone(void **state) {
-    (void)state;
-    static const char *const edits[] = {"[]", "[{\"kind\":\"pipeline\",\"option\":19}]",
-                                        "[{\"kind\":\"sink\",\"at\":\"i3\"}]",
-                                        "[{\"kind\":\"relabel-blocks\",\"option\":4}]"};
-    finish *f = begin_finish();
-    search_best best[7] = {{.genome = genome_of("[]"), .ns = 90}}; /* no macro */
-    for (size_t i = 0; i < 6; i++) {
-        json_t *list = json_loads(edits[i % 4], 0, NULL);
-        best[1 + i].genome = genome_from(json_pack("{s:s,s:{s:i},s:o}", "start", "a", "macros",
-                                                   "TILE", (int)i + 1, "edits", list));
-        best[1 + i].ns = i == 5 ? 1000 : 100 + (double)i; /* the last one is at the limit */
-    }
-    const search_best *out[FINISH_SETTINGS];
-    assert_int_equal(finish_settings(f, best, 7, out), 3);
-    assert_ptr_equal(out[0], &best[1]);
-    assert_ptr_equal(out[1], &best[2]);
-    assert_ptr_equal(out[2], &best[5]);
-    for (size_t i = 0; i < 7; i++)
-        ir_genome_free(best[i].genome);
-    end_finish(f);
-}
-
 static ir_genome *at_tile(int tile, const char *edits) {
     return genome_from(json_pack("{s:s,s:{s:i},s:o}", "start", "a", "macros", "TILE", tile, "edits",
                                  json_loads(edits, 0, NULL)));
+}
+
+/* A winner is held against macros alone: no edit but knobs, faster than the limit, each setting
+ * once. */
+static void test_settings_are_macros_alone(void **state) {
+    (void)state;
+    static const char light[] = "[{\"kind\":\"pipeline\",\"option\":19}]";
+    finish *f = begin_finish();
+    search_best best[] = {
+        {.genome = genome_of("[]"), .ns = 90}, /* no macro */
+        {.genome = at_tile(1, "[]"), .ns = 100},
+        {.genome = at_tile(1, light), .ns = 101}, /* the same macros */
+        {.genome = at_tile(2, light), .ns = 102},
+        {.genome = at_tile(3, "[{\"kind\":\"sink\",\"at\":\"i3\"}]"), .ns = 103},
+        {.genome = at_tile(4, "[{\"kind\":\"relabel-blocks\",\"option\":4}]"), .ns = 104},
+        {.genome = at_tile(5, "[]"), .ns = 105},
+        {.genome = at_tile(6, "[]"), .ns = 1000}}; /* at the limit */
+    enum { COUNT = sizeof best / sizeof best[0] };
+    const search_best *out[FINISH_SETTINGS];
+    assert_int_equal(finish_settings(f, best, COUNT, out), 3);
+    assert_ptr_equal(out[0], &best[1]);
+    assert_ptr_equal(out[1], &best[3]);
+    assert_ptr_equal(out[2], &best[6]);
+    for (size_t i = 0; i < COUNT; i++)
+        ir_genome_free(best[i].genome);
+    end_finish(f);
 }
 
 /* A winner is held against the fastest variants with edits at other settings, in order of time. */
