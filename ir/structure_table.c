@@ -422,15 +422,18 @@ ir_genome *ir_genome_extend(const ir_genome *genome, const ir_genome *by, size_t
     return child;
 }
 
-/* The genome without the structural edits that open what one of `edits` opens in another way. NULL:
+/* The genome without the structural edits that open what one of `edits` that it lacks opens. NULL:
  * out of memory. */
 static ir_genome *make_room(const ir_genome *genome, const ir_genome *edits) {
     ir_genome *child = ir_genome_part(genome, 0, 0);
     for (size_t i = 0; child && i < ir_genome_prefix_count(genome); i++) {
         const ir_edit *edit = ir_genome_edit(genome, i);
         bool stays = true;
-        for (size_t k = 0; k < ir_genome_prefix_count(edits); k++)
-            stays = stays && !open_same(edit, ir_genome_edit(edits, k));
+        for (size_t k = 0; k < ir_genome_prefix_count(edits); k++) {
+            const ir_edit *with = ir_genome_edit(edits, k);
+            bool is_new = !ir_genome_holds(genome, &with->key);
+            stays = stays && !(is_new && open_same(edit, with));
+        }
         if (stays || ir_genome_holds(edits, &edit->key))
             (void)ir_genome_append_from(child, genome, i); /* true: each edit is there once */
     }

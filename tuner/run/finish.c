@@ -279,21 +279,14 @@ static ev_status replace_winner(finish *f, candidate_entry *e, ev_error *err) {
     return status;
 }
 
-static bool is_winner(const finish *f, const ir_genome *genome) {
-    ev_sha256 a = ir_genome_sha256(genome), b = ir_genome_sha256(f->winner.genome);
-    return ev_sha256_equal(&a, &b);
-}
-
 /* Holds the winner against the fastest settings of the macros alone, on the held-out cases. A
  * person chose their values for many shapes; edits, or one setting of several as fast, were chosen
  * at the search's few. A setting that is faster there wins. */
 static ev_status try_settings(finish *f, ev_error *err) {
     const search_best *all = NULL, *settings[FINISH_SETTINGS];
     size_t count = search_archive(f->c->search, f->field, SEARCH_PLAIN, &all);
-    count = finish_settings(f, all, count, settings);
-    for (size_t i = 0; i < count && may_try_more(f); i++) {
-        if (is_winner(f, settings[i]->genome))
-            continue;
+    EV_TRY(finish_settings(f, all, count, settings, &count, err));
+    for (size_t i = 0; i < count && may_try_more(f) && finish_may_promote(f, SEARCH_PLAIN); i++) {
         candidate_entry one = {
             .genome = settings[i]->genome, .ns = settings[i]->ns, .untimed = settings[i]->untimed};
         verdict v = SLOW;
@@ -338,15 +331,16 @@ static ev_status try_at(finish *f, const ir_genome *setting, ev_error *err) {
 }
 
 /* Holds the winner against fast variants with edits at other settings. The search prefers one
- * setting, which need not be the one that transfers to the held-out cases. `first`: the edited
- * variant that won first. */
+ * setting, which need not be the one that transfers to the held-out cases. `first`: what won first;
+ * if that has edits, none is tried at its own setting. */
 static ev_status try_others(finish *f, const ir_genome *first, ev_error *err) {
     const ir_genome *listed[FINISH_SETTINGS + 1] = {first};
-    for (size_t count = 1; count <= FINISH_SETTINGS && may_try_more(f); count++) {
-        const candidate_entry *e = finish_fastest_at(f, listed, count, NULL);
+    size_t own = finish_is_setting(first) ? 0 : 1;
+    for (size_t i = 0; i < FINISH_SETTINGS && may_try_more(f); i++) {
+        const candidate_entry *e = finish_fastest_at(f, listed, own + i, NULL);
         if (!e)
             return EV_OK;
-        listed[count] = e->genome; /* the list keeps the reference */
+        listed[own + i] = e->genome; /* the list keeps the reference */
         EV_TRY(try_at(f, e->genome, err));
     }
     return EV_OK;

@@ -1,6 +1,7 @@
 /* Finish, candidates: chooses the next candidate, and removes edits known to be wrong. */
 #include "tuner/run/finish_inside.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Most promotions of one skeleton, its bisection among them. */
@@ -52,29 +53,44 @@ static double expected_ns(const finish *f, const candidate_entry *e) {
 }
 
 bool finish_is_setting(const ir_genome *genome) {
-    return ir_genome_macro_count(genome) > 0 && ir_genome_prefix_count(genome) == 0 &&
-           ir_genome_is_skeleton(genome);
+    bool is_start = ir_genome_macro_count(genome) == 0 && ir_genome_edit_count(genome) == 0;
+    return !is_start && ir_genome_prefix_count(genome) == 0 && ir_genome_is_skeleton(genome);
 }
 
-/* Whether one of the settings has the macros of a genome. */
-static bool holds_macros(const search_best *const *settings, size_t count,
-                         const ir_genome *genome) {
+static bool is_at_one_of(const ir_genome *genome, const ir_genome *const *settings, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if (ir_genome_same_macros(settings[i]->genome, genome))
+        if (ir_genome_same_macros(genome, settings[i]))
             return true;
     }
     return false;
 }
 
-size_t finish_settings(const finish *f, const search_best *best, size_t count,
-                       const search_best *out[FINISH_SETTINGS]) {
-    size_t found = 0;
-    for (size_t i = 0; i < count && found < FINISH_SETTINGS; i++) {
-        if (finish_is_setting(best[i].genome) && best[i].ns < f->limit_ns &&
-            !holds_macros(out, found, best[i].genome))
-            out[found++] = &best[i];
+/* Whether a genome is a setting that may be faster than the winner, which has other macros. */
+static bool is_other_setting(const finish *f, const search_best *best) {
+    const ir_genome *won = f->winner.genome;
+    bool is_own = won && finish_is_setting(won) && ir_genome_same_macros(won, best->genome);
+    return finish_is_setting(best->genome) && best->ns < f->limit_ns && !is_own;
+}
+
+ev_status finish_settings(const finish *f, const search_best *best, size_t count,
+                          const search_best *out[FINISH_SETTINGS], size_t *found, ev_error *err) {
+    const ir_genome *seen[SEARCH_ARCHIVE];
+    size_t seen_count = 0;
+    assert(count <= SEARCH_ARCHIVE);
+    *found = 0;
+    for (size_t i = 0; i < count && *found < FINISH_SETTINGS; i++) {
+        verdict v = NOT_JUDGED;
+        double held_out = 0;
+        if (!is_other_setting(f, &best[i]) || is_at_one_of(best[i].genome, seen, seen_count))
+            continue;
+        EV_TRY(finish_verdict(f, best[i].genome, &v, &held_out, err));
+        if (v == WRONG) /* with other knobs it may be right */
+            continue;
+        seen[seen_count++] = best[i].genome;
+        if (v != SLOW)
+            out[(*found)++] = &best[i];
     }
-    return found;
+    return EV_OK;
 }
 
 skeleton_share *finish_skeleton(finish *f, const ir_genome *genome) {
@@ -95,14 +111,6 @@ static bool may_try(finish *f, const candidate_entry *e) {
     const skeleton_share *own = finish_skeleton(f, e->genome);
     bool has_share = form == SEARCH_PLAIN || (own && !own->refused && own->spent < OF_A_SKELETON);
     return has_share && finish_may_promote(f, form);
-}
-
-static bool is_at_one_of(const ir_genome *genome, const ir_genome *const *settings, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (ir_genome_same_macros(genome, settings[i]))
-            return true;
-    }
-    return false;
 }
 
 candidate_entry *finish_fastest_at(finish *f, const ir_genome *const *listed, size_t count,

@@ -123,12 +123,13 @@ candidate_entry *finish_next(finish *f, bool any);
 /* The share of a genome's skeleton. NULL: the genome has no structural edit, or there are too many
  * skeletons. */
 skeleton_share *finish_skeleton(finish *f, const ir_genome *genome);
-/* Whether a genome sets macros and edits nothing; it may have knobs, as the light pipeline. */
+/* Whether a genome sets macros or knobs, and edits nothing else. */
 bool finish_is_setting(const ir_genome *genome);
-/* The first FINISH_SETTINGS of `best` [count], in order of time, that are settings, each with other
- * macros, and faster than f->limit_ns. Returns how many. */
-size_t finish_settings(const finish *f, const search_best *best, size_t count,
-                       const search_best *out[FINISH_SETTINGS]);
+/* The first FINISH_SETTINGS of `best` [count], in order of time, that are settings faster than
+ * f->limit_ns and not refused yet, each with other macros. A winner that is a setting has other
+ * macros, too. *found: how many. count: SEARCH_ARCHIVE at most. */
+ev_status finish_settings(const finish *f, const search_best *best, size_t count,
+                          const search_best *out[FINISH_SETTINGS], size_t *found, ev_error *err);
 /* The unused candidate with edits that takes the least time on the search cases at the setting of
  * `only` or, if that is NULL, at a setting of none of `listed` [count]; the first added among
  * equals. Candidates whose form or skeleton has used up its share are passed over. NULL: there is

@@ -59,7 +59,7 @@ typedef struct effort {
 typedef struct skeleton_gain {
     const ir_genome *edits; /* a reference: these edits alone, at the skeleton's macros */
     double gain;            /* logarithm of the parent's time over the child's */
-    uint64_t mark;          /* of the edits */
+    uint64_t mark;          /* of the edits and at_end */
     bool at_end;            /* they were the last ones of the skeleton */
 } skeleton_gain;
 

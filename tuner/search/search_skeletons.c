@@ -384,11 +384,11 @@ static void join(skeleton_pool *p, member *m) {
     m->extent = ir_genome_extent(m->genome);
     if (adds_nothing(p, m) || is_beaten(p, m))
         return;
+    drop_larger(p, m); /* which may leave a place, so that the rival stays */
     size_t at = rival(p, m), to = 0;
-    assert(at < p->count || p->count < SKELETONS);
-    if (at < p->count)
+    if (at < p->count && p->members[at].ns > m->ns)
         drop(p, at);
-    drop_larger(p, m);
+    assert(p->count < SKELETONS);
     while (to < p->count && p->members[to].ns <= m->ns)
         to++;
     memmove(&p->members[to + 1], &p->members[to], (p->count - to) * sizeof *m);

@@ -234,8 +234,8 @@ static void drop_gain(skeleton_pool *p, size_t at) {
     memmove(&p->gains[at], &p->gains[at + 1], (p->gain_count - at) * sizeof p->gains[0]);
 }
 
-/* Puts a gain into the list: in place of the same edits, with the greater of the two gains, or of
- * the smallest gain if the list is full. Takes over the reference. */
+/* Puts a gain into the list: in place of the same edits at the same places, with the greater of the
+ * two gains, or of the smallest gain if the list is full. Takes over the reference. */
 static void keep_gain(skeleton_pool *p, skeleton_gain gain) {
     for (size_t i = p->gain_count; i-- > 0;) {
         if (p->gains[i].mark == gain.mark) {

@@ -596,19 +596,35 @@ static void test_edits_are_joined_at_their_places(void **state) {
     ir_genome_free(genome);
 }
 
-/* Two joined edits that open one place both stand, in place of what opened the place before. */
+#define Y3 "{'kind':'coarsen','anchor':'y','option':3,'form':'far'}"
+
+/* Two joined edits that open one place both stand, in place of what opened the place before. An
+ * edit that the genome has already clears no place. */
 static void test_two_joined_edits_of_one_place_both_stand(void **state) {
     (void)state;
+    static const struct {
+        const char *genome, *edits, *expected[2]; /* at their usual places, at the end */
+    } rows[] = {
+        {"[{'kind':'coarsen','anchor':'y','option':4}," STAGE "]",
+         "[" Y2 "," Y3 "]",
+         {"coarsen y 2, coarsen y 3, stage loop 0 8", "stage loop 0 8, coarsen y 2, coarsen y 3"}},
+        {"[" Y2 "," Y3 "," STAGE "]",
+         "[" Y2 "," AHEAD "]",
+         {"coarsen y 2, coarsen y 3, stage loop 0 8, pipeline-loads loop 0 1",
+          "coarsen y 2, coarsen y 3, stage loop 0 8, pipeline-loads loop 0 1"}},
+        {"[" X4 "," Y2 "]", "[" X4 "," Y3 "]", {"coarsen x 4, coarsen y 3", NULL}}};
     char text[256];
-    ir_genome *genome = genome_of_text("[{'kind':'coarsen','anchor':'y','option':4}," STAGE "]");
-    ir_genome *edits =
-        genome_of_text("[" Y2 ",{'kind':'coarsen','anchor':'y','option':2,'form':'strided'}]");
-    ir_genome *joined = ir_genome_join(genome, edits, false);
-    list_edits(joined, text);
-    assert_string_equal(text, "coarsen y 2, coarsen y 2, stage loop 0 8");
-    ir_genome_free(joined);
-    ir_genome_free(edits);
-    ir_genome_free(genome);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ir_genome *genome = genome_of_text(rows[i].genome), *edits = genome_of_text(rows[i].edits);
+        for (int at_end = 0; at_end < 2 && rows[i].expected[at_end]; at_end++) {
+            ir_genome *joined = ir_genome_join(genome, edits, at_end);
+            list_edits(joined, text);
+            assert_string_equal(text, rows[i].expected[at_end]);
+            ir_genome_free(joined);
+        }
+        ir_genome_free(edits);
+        ir_genome_free(genome);
+    }
 }
 
 /* Two edits at one place open one place, and reach as far as one with the product of options. */

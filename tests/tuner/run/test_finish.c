@@ -305,6 +305,8 @@ static void end_finish(finish *f) {
     for (size_t i = 0; i < f->wrong_count; i++)
         ir_genome_free(f->wrong[i]);
     free((void *)f->wrong);
+    ir_genome_free(f->winner.genome);
+    memo_free(&f->judged);
     free(f);
 }
 
@@ -350,27 +352,47 @@ static ir_genome *at_tile(int tile, const char *edits) {
                                  json_loads(edits, 0, NULL)));
 }
 
+static void judge_as(finish *f, const ir_genome *genome, verdict v) {
+    const memo_entry entry = {.ns = 1, .verdict = v};
+    ev_sha256 key = ir_genome_sha256(genome);
+    assert_int_equal(memo_put(&f->judged, &key, &entry, NULL), EV_OK);
+}
+
 /* A winner is held against macros alone: no edit but knobs, faster than the limit, each setting
- * once. */
+ * once, not the winner's own, and none that was refused. */
 static void test_settings_are_macros_alone(void **state) {
     (void)state;
     static const char light[] = "[{\"kind\":\"pipeline\",\"option\":19}]";
     finish *f = begin_finish();
     search_best best[] = {
-        {.genome = genome_of("[]"), .ns = 90}, /* no macro */
+        {.genome = genome_of("[]"), .ns = 90}, /* the start */
         {.genome = at_tile(1, "[]"), .ns = 100},
         {.genome = at_tile(1, light), .ns = 101}, /* the same macros */
         {.genome = at_tile(2, light), .ns = 102},
         {.genome = at_tile(3, "[{\"kind\":\"sink\",\"at\":\"i3\"}]"), .ns = 103},
         {.genome = at_tile(4, "[{\"kind\":\"relabel-blocks\",\"option\":4}]"), .ns = 104},
         {.genome = at_tile(5, "[]"), .ns = 105},
-        {.genome = at_tile(6, "[]"), .ns = 1000}}; /* at the limit */
+        {.genome = at_tile(5, light), .ns = 106},
+        {.genome = at_tile(6, "[]"), .ns = 107}};
     enum { COUNT = sizeof best / sizeof best[0] };
     const search_best *out[FINISH_SETTINGS];
-    assert_int_equal(finish_settings(f, best, COUNT, out), 3);
+    size_t found = 0;
+    assert_int_equal(finish_settings(f, best, COUNT, out, &found, NULL), EV_OK);
+    assert_int_equal(found, 3);
     assert_ptr_equal(out[0], &best[1]);
     assert_ptr_equal(out[1], &best[3]);
     assert_ptr_equal(out[2], &best[6]);
+    f->limit_ns = 105;
+    assert_int_equal(finish_settings(f, best, COUNT, out, &found, NULL), EV_OK);
+    assert_int_equal(found, 2);
+    f->limit_ns = 1000;
+    f->winner.genome = at_tile(2, "[]");
+    judge_as(f, best[1].genome, SLOW); /* with other knobs it would be slow, too */
+    judge_as(f, best[6].genome, WRONG);
+    assert_int_equal(finish_settings(f, best, COUNT, out, &found, NULL), EV_OK);
+    assert_int_equal(found, 2);
+    assert_ptr_equal(out[0], &best[7]);
+    assert_ptr_equal(out[1], &best[8]);
     for (size_t i = 0; i < COUNT; i++)
         ir_genome_free(best[i].genome);
     end_finish(f);

@@ -203,6 +203,36 @@ static void test_what_does_not_join_replaces_nothing(void **state) {
     search_free(f.s);
 }
 
+/* How often a genome (taken over) is the parent of one of the next children, which all fail. */
+static size_t count_parent(fed *f, ir_genome *genome) {
+    size_t count = 0;
+    for (int i = 0; i < 400; i++) {
+        recipe r;
+        assert_int_equal(search_draw(f->s, false, &r, NULL), EV_OK);
+        count += is_structural(&r) && ir_genome_same_prefix(r.parents[0], genome);
+        recipe_free(&r);
+        fail_child(f);
+    }
+    ir_genome_free(genome);
+    return count;
+}
+
+/* A newcomer that takes the place of a skeleton with its edits and more takes no other one's. */
+static void test_who_finds_a_place_replaces_no_other(void **state) {
+    (void)state;
+    fed f;
+    open_search(&f, 30);
+    (void)feed(&f, skeleton_of(false, 3, 0), "coarsen-threads", 100);
+    (void)feed(&f, skeleton_of(false, 5, 0), "coarsen-threads", 105);
+    (void)feed(&f, skeleton_of(false, 2, 7), "coarsen-threads", 120);
+    (void)feed(&f, skeleton_of(false, 8, 0), "coarsen-threads", 130); /* the share of an outline */
+    (void)feed(&f, skeleton_of(false, 2, 0), "coarsen-threads", 118);
+    assert_int_equal(count_parent(&f, skeleton_of(false, 2, 7)), 0);
+    assert_true(count_parent(&f, skeleton_of(false, 8, 0)) > 0);
+    assert_true(count_parent(&f, skeleton_of(false, 2, 0)) > 0);
+    search_free(f.s);
+}
+
 /* A skeleton of the same places that takes the same time joins no pool: its options do nothing. */
 static void test_a_twin_makes_no_skeleton(void **state) {
     (void)state;
@@ -212,20 +242,8 @@ static void test_a_twin_makes_no_skeleton(void **state) {
         open_search(&f, 30);
         (void)feed(&f, skeleton_of(false, 2, 0), "coarsen-threads", 600);
         (void)feed(&f, skeleton_of(false, 4, 0), "coarsen-threads", times[i]);
-        size_t of[2] = {0};
-        for (int k = 0; k < 400; k++) {
-            recipe r;
-            assert_int_equal(search_draw(f.s, false, &r, NULL), EV_OK);
-            ir_genome *twos = skeleton_of(false, 2, 0), *fours = skeleton_of(false, 4, 0);
-            of[0] += is_structural(&r) && ir_genome_same_prefix(r.parents[0], twos);
-            of[1] += is_structural(&r) && ir_genome_same_prefix(r.parents[0], fours);
-            ir_genome_free(twos);
-            ir_genome_free(fours);
-            recipe_free(&r);
-            fail_child(&f);
-        }
-        assert_true(of[0] > 0);
-        assert_true((of[1] > 0) == (i > 0));
+        assert_true(count_parent(&f, skeleton_of(false, 2, 0)) > 0);
+        assert_true((count_parent(&f, skeleton_of(false, 4, 0)) > 0) == (i > 0));
         search_free(f.s);
     }
 }
@@ -502,6 +520,7 @@ int main(void) {
         cmocka_unit_test(test_edits_that_open_are_swept),
         cmocka_unit_test(test_the_sweep_begins_before_any_child_is_known),
         cmocka_unit_test(test_a_skeleton_of_other_places_stays),
+        cmocka_unit_test(test_who_finds_a_place_replaces_no_other),
         cmocka_unit_test(test_a_twin_makes_no_skeleton),
         cmocka_unit_test(test_an_edit_that_does_nothing_makes_no_skeleton),
         cmocka_unit_test(test_each_depth_has_a_share_of_the_pool),
