@@ -10,6 +10,9 @@
  * After a run of all blocks, elements that no thread wrote are compared with the answer, too. This
  * needs no baseline, so a first start that skips its own work is seen as well.
  *
+ * Then a few blocks run again, under the checks for races, too: a variant may have code for such
+ * sizes alone, which no small case runs.
+ *
  * The check counts elements. The first run is of a share of the grid, and `enough` scales the count
  * of all elements to that share, with a margin (COVER_PART) because blocks at the edges of a grid
  * write less. Where blocks write unlike numbers, such a share may fall short although the variant
@@ -30,6 +33,9 @@
 #define COVER_INSTRUCTIONS 1e9
 /* Limit of the second count in thread instructions of the kernel that is counted. */
 #define COVER_AGAIN_INSTRUCTIONS 4e9
+
+/* The same for a run of a few blocks under all checks. */
+#define CHECKED_FUEL 500000000
 
 /* Blocks at the grid's edges write less, so that a part of the grid says less than all of it. */
 #define COVER_PART 0.9
@@ -195,6 +201,26 @@ static ev_status judge_cover(fitness *f, fit_case *c, const fit_trial *trial, fi
     return EV_OK;
 }
 
+/* Runs a few blocks of a timed case under all checks: code for its sizes alone may have a race. A
+ * run that is out of fuel, as where all blocks wait for each other, has shown nothing. */
+static ev_status check_sample(fitness *f, fit_case *c, const fit_trial *trial, score *s,
+                              ev_error *err) {
+    if (trial->who->is_unmodified || !fit_case_is_sampled(f, c) || s->stopped != GATE_NONE)
+        return EV_OK;
+    fit_run_options options = {.covers = true, .checks = fit_checks(f), .fuel = CHECKED_FUEL};
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = fit_try_options(f, c, trial, &options, r, err);
+    bool is_spent = status == EV_OK && !r->ran && r->run.outcome.fault.kind == VM_TRAP_FUEL;
+    if (status == EV_OK && !r->ok && !is_spent)
+        fit_stop(s, GATE_PROMOTED, r, "%s", r->reason);
+    if (status == EV_OK)
+        s->thread_instructions += r->run.outcome.counters.thread_instructions;
+    free(r);
+    return status;
+}
+
 ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score *s, ev_error *err) {
     bool regrouped = false;
     EV_TRY(is_launched_otherwise(trial->who, &regrouped, err));
@@ -211,7 +237,7 @@ ev_status fit_cover_case(fitness *f, fit_case *c, const fit_trial *trial, score 
     if (status == EV_OK)
         s->thread_instructions += r->run.outcome.counters.thread_instructions;
     free(r);
-    return status;
+    return status == EV_OK ? check_sample(f, c, trial, s, err) : status;
 }
 
 ev_status fit_cover(fitness *f, const fit_trial *trial, score *s, ev_error *err) {

@@ -249,6 +249,19 @@ ev_status fitness_stress_try(fitness_stress *s, const task_case *at, const task_
                              fitness_stood *stood, fitness_verdict *out, ev_error *err) EV_CHECKED;
 /* Frees the data of all cases that were tried. */
 void fitness_stress_forget(fitness_stress *s);
+/* Multiplies the limits of a case's cost and of its elements, those of fitness_stress_open, from
+ * now on. */
+void fitness_stress_allow(fitness_stress *s, uint32_t cost, uint32_t elements);
+/* Thread instructions of the baseline at the case that was tried last. */
+double fitness_stress_cost(const fitness_stress *s);
+/* Runs the candidate without checks. *reaches: it executed an instruction that is not reached yet.
+ * The case is borrowed until fitness_stress_forget. */
+ev_status fitness_stress_probe(fitness_stress *s, const task_case *at, bool *reaches,
+                               ev_error *err) EV_CHECKED;
+/* The candidate's PTX instructions, and those that a run with the task's own kind of data executed,
+ * under all checks, at a case where it stood. */
+size_t fitness_stress_insns(const fitness_stress *s);
+size_t fitness_stress_reached(const fitness_stress *s);
 
 /* The baseline's time at a case; 0 if it is not timed or no baseline is set. */
 double fitness_baseline_ns(const fitness *f, const char *case_name);

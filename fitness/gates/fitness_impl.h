@@ -110,6 +110,7 @@ typedef struct fit_inputs {
 typedef struct fit_varied {
     ev_sha256 start;     /* of its PTX; "": no start was run */
     bool is_usable;      /* the start did not trap there */
+    vm_checks checks;    /* under which it ran, and the candidate runs */
     double instructions; /* thread instructions of the start */
     accuracy accuracy;   /* of the start */
 } fit_varied;
@@ -387,6 +388,7 @@ typedef struct fit_trial {
                            NULL: no counts */
     double bar_ns;      /* ns; a candidate that is no faster runs no other blocks (writes.c); 0: all
                            candidates do */
+    uint64_t *executions; /* collects warp executions by pc, of fit_try_case; NULL: none */
 } fit_trial;
 
 /* ---- paths (paths.c) ---- */

@@ -486,6 +486,7 @@ ev_status fit_try_case(fitness *f, fit_case *c, const fit_trial *trial, uint64_t
                        fit_result *out, ev_error *err) {
     EV_TRY(fit_need_baseline(f, c, err));
     fit_run_options options = options_for(f, c, trial->who, seed);
+    options.executions = trial->executions;
     return run_and_compare(f, c, trial, &options, false, out, err);
 }
 

@@ -19,6 +19,7 @@
  * nothing to do; a candidate with a block of threads for one of the baseline's then executes so
  * many times as much, and is not wrong. */
 #define FUEL_FACTOR 2048
+#define PROBE_FACTOR 4    /* fuel of a probe, by that of the baseline */
 #define ELEMENTS_FACTOR 4 /* of all buffers, by those of the largest small case */
 #define ELEMENTS_LEAST 65536
 
@@ -26,7 +27,13 @@ struct fitness_stress {
     fitness *f;
     fit_trial trial;
     fit_start start;
-    uint64_t elements_most; /* of all buffers of a case */
+    double cost_most;                      /* of a case, in thread instructions of the baseline */
+    uint64_t elements_most;                /* of all buffers of a case */
+    uint32_t cost_factor, elements_factor; /* of these */
+    double cost;                           /* of the case tried last, in the same unit */
+    size_t insn_count;
+    uint64_t *executions; /* [insn_count], of the last plain run */
+    bool *reached;        /* [insn_count] */
 };
 
 /* ---- limits ---- */
@@ -67,10 +74,42 @@ static ev_status set_limits(fitness_stress *s, ev_error *err) {
     s->elements_most = ELEMENTS_FACTOR * most;
     if (s->elements_most < ELEMENTS_LEAST)
         s->elements_most = ELEMENTS_LEAST;
-    s->f->options.baseline_fuel = (uint64_t)fmax(COST_FACTOR * cost, COST_LEAST);
+    s->cost_most = fmax(COST_FACTOR * cost, COST_LEAST);
+    fitness_stress_allow(s, 1, 1);
     s->f->options.fuel_factor = FUEL_FACTOR;
     fitness_stress_forget(s);
     return EV_OK;
+}
+
+void fitness_stress_allow(fitness_stress *s, uint32_t cost, uint32_t elements) {
+    s->cost_factor = cost;
+    s->elements_factor = elements;
+    s->f->options.baseline_fuel = (uint64_t)(cost * s->cost_most);
+}
+
+static ev_status make_room(fitness_stress *s, ev_error *err) {
+    s->insn_count = vm_module_insn_count(device_kernel_module(s->trial.kernel));
+    s->executions = calloc(s->insn_count + 1, sizeof *s->executions);
+    s->reached = calloc(s->insn_count + 1, sizeof *s->reached);
+    s->trial.executions = s->executions;
+    return s->executions != NULL && s->reached != NULL
+               ? EV_OK
+               : ev_fail_memory(err, s->insn_count * sizeof *s->executions);
+}
+
+double fitness_stress_cost(const fitness_stress *s) {
+    return s->cost;
+}
+
+size_t fitness_stress_insns(const fitness_stress *s) {
+    return s->insn_count;
+}
+
+size_t fitness_stress_reached(const fitness_stress *s) {
+    size_t count = 0;
+    for (size_t i = 0; i < s->insn_count; i++)
+        count += s->reached[i];
+    return count;
 }
 
 /* ---- opening and closing ---- */
@@ -97,6 +136,8 @@ ev_status fitness_stress_open(fitness *f, const candidate *c, fitness_stress **o
     if (status == EV_OK && !is_refused)
         status = fit_start_of(f, c, &s->start, err);
     if (status == EV_OK && !is_refused)
+        status = make_room(s, err);
+    if (status == EV_OK && !is_refused)
         status = set_limits(s, err);
     free(load);
     if (status == EV_OK && !is_refused)
@@ -112,6 +153,8 @@ void fitness_stress_close(fitness_stress *s) {
     fitness_stress_forget(s);
     fit_start_free(&s->start);
     device_unload(s->trial.kernel);
+    free(s->executions);
+    free(s->reached);
     free(s);
 }
 
@@ -155,16 +198,21 @@ static ev_status need_starts(fitness_stress *s, fit_case *c, ev_error *err) {
     return status;
 }
 
+/* Gives a case of a size that the stress pays for. EV_BAD: it is none. */
+static ev_status get_case(const fitness_stress *s, const task_case *at, fit_case **out,
+                          ev_error *err) {
+    uint64_t elements = 0;
+    EV_TRY(elements_of(s->f->t, at, &elements, err));
+    if (elements > s->elements_factor * s->elements_most)
+        return ev_fail(err, EV_BAD, "too large");
+    return fit_case_get(s->f, at, fit_usual_inputs(s->f), out, err);
+}
+
 /* Whether the case is of a size that the stress pays for, and both starts stand there. */
 static ev_status is_legal(fitness_stress *s, const task_case *at, fit_case **plain,
                           fitness_stood *stood, ev_error *err) {
     ev_error why = {.status = EV_OK};
-    uint64_t elements = 0;
-    ev_status status = elements_of(s->f->t, at, &elements, &why);
-    if (status == EV_OK && elements > s->elements_most)
-        status = ev_fail(&why, EV_BAD, "too large");
-    if (status == EV_OK)
-        status = fit_case_get(s->f, at, fit_usual_inputs(s->f), plain, &why);
+    ev_status status = get_case(s, at, plain, &why);
     if (status == EV_OK)
         status = need_starts(s, *plain, &why);
     return unfit(status, &why, stood, err);
@@ -188,6 +236,35 @@ static ev_status blame(ev_status status, const ev_error *why, const task_case *a
     return EV_OK;
 }
 
+static void note_reached(fitness_stress *s, bool stood) {
+    for (size_t i = 0; i < s->insn_count; i++)
+        s->reached[i] |= stood && s->executions[i] > 0;
+    memset(s->executions, 0, s->insn_count * sizeof *s->executions);
+}
+
+static ev_status probe(fitness_stress *s, const task_case *at, ev_error *err) {
+    fit_case *c = NULL;
+    fit_run run;
+    EV_TRY(get_case(s, at, &c, err));
+    const fit_run_options options = {.all_blocks = true,
+                                     .checks = VM_CHECK_NONE,
+                                     .fuel = PROBE_FACTOR * s->f->options.baseline_fuel,
+                                     .executions = s->executions};
+    EV_TRY(fit_run_case(s->f, c, &s->trial, &options, &run, err));
+    return fit_restore_after(s->f, c, &run, err);
+}
+
+ev_status fitness_stress_probe(fitness_stress *s, const task_case *at, bool *reaches,
+                               ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    ev_status status = probe(s, at, &why);
+    *reaches = false;
+    for (size_t i = 0; i < s->insn_count; i++)
+        *reaches |= s->executions[i] > 0 && !s->reached[i];
+    memset(s->executions, 0, s->insn_count * sizeof *s->executions);
+    return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
+}
+
 static ev_status try_plain(fitness_stress *s, const task_case *at, fit_case *plain,
                            const task_case_inputs *with, fit_result *r, ev_error *err) {
     ev_error why = {.status = EV_OK};
@@ -203,6 +280,7 @@ static ev_status try_plain(fitness_stress *s, const task_case *at, fit_case *pla
         if (!tried)
             *r = first;
     }
+    note_reached(s, status == EV_OK && r->ok);
     return blame(status, &why, at, r, err);
 }
 
@@ -229,11 +307,13 @@ static ev_status try_legal(fitness_stress *s, const task_case *at, fit_case *pla
 ev_status fitness_stress_try(fitness_stress *s, const task_case *at, const task_case_inputs *with,
                              fitness_stood *stood, fitness_verdict *out, ev_error *err) {
     fit_case *plain = NULL;
+    s->cost = 0;
     assert(at->use != TASK_TIME && with->fresh == at->inputs.fresh);
     *stood = FITNESS_STOOD;
     EV_TRY(is_legal(s, at, &plain, stood, err));
     if (*stood == FITNESS_UNFIT)
         return EV_OK;
+    s->cost = plain->baseline.instructions;
     fit_result *r = calloc(1, sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);

@@ -27,7 +27,7 @@
 #define LARGE_EACH 4   /* one element in so many is large */
 #define EXTREME_EACH 4 /* one element in so many takes a bound of its domain */
 #define RARE 256       /* one element in so many becomes NaN or infinite */
-#define PAIRS_MOST 4   /* pairs of arguments in one buffer */
+#define PAIRS_MOST 16  /* pairs of arguments in one buffer */
 #define ROUNDS 3       /* of variations that choose one value for all: powers, scalars */
 #define FUEL_FACTOR 8  /* fuel of a start, by the baseline's instructions on the task's own data */
 #define FUEL_SLACK 3.2e7    /* added to it */
@@ -453,26 +453,38 @@ static bool tells(const fitness *f, fit_variation v, const fit_trial *trial,
            (f->t->oracle_kind != TASK_ORACLE_BASELINE && trial->who->start == start->who.start);
 }
 
-/* If the start traps, or runs much longer than the baseline on the task's own data, these data are
- * not for this kernel. */
-ev_status fit_vary_start(fitness *f, const fit_case *plain, fit_case *c, const fit_start *start,
-                         ev_error *err) {
+/* Runs the start, and takes its outputs if it ends. *ran: it does. */
+static ev_status run_start(fitness *f, const fit_case *plain, fit_case *c, const fit_start *start,
+                           vm_checks checks, bool *ran, ev_error *err) {
     const fit_trial trial = {.who = &start->who, .kernel = start->kernel};
     fit_run_options options = {
         .is_baseline = true,
-        .checks = is_of_floats(c) ? VM_CHECK_INIT : fit_checks(f),
+        .checks = checks,
         .fuel = (uint64_t)(FUEL_FACTOR * plain->baseline.instructions + FUEL_SLACK)};
     fit_run run;
+    EV_TRY(fit_run_case(f, c, &trial, &options, &run, err));
+    c->varied.instructions = (double)run.outcome.counters.thread_instructions;
+    c->varied.checks = checks;
+    *ran = run.outcome.ok;
+    if (*ran)
+        EV_TRY(take_start(f, c, err));
+    return fit_restore_after(f, c, &run, err);
+}
+
+/* If the start traps, or runs much longer than the baseline on the task's own data, these data are
+ * not for this kernel. With floats alone a start may have a race that its task's data have, too:
+ * then neither the start nor the candidate runs under those checks. */
+ev_status fit_vary_start(fitness *f, const fit_case *plain, fit_case *c, const fit_start *start,
+                         ev_error *err) {
+    bool ran = false;
     if (ev_sha256_equal(&c->varied.start, &start->sha256))
         return EV_OK;
     c->varied = (fit_varied){.start = start->sha256};
     if (!is_changed(c))
         return EV_OK;
-    EV_TRY(fit_run_case(f, c, &trial, &options, &run, err));
-    c->varied.instructions = (double)run.outcome.counters.thread_instructions;
-    if (run.outcome.ok)
-        EV_TRY(take_start(f, c, err));
-    return fit_restore_after(f, c, &run, err);
+    EV_TRY(run_start(f, plain, c, start, fit_checks(f), &ran, err));
+    return ran || !is_of_floats(c) ? EV_OK
+                                   : run_start(f, plain, c, start, VM_CHECK_INIT, &ran, err);
 }
 
 /* ---- the candidate ---- */
@@ -491,7 +503,7 @@ static void explain(const fit_case *c, const accuracy_limits *limits, fit_result
 
 static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial, uint64_t schedule,
                                 fit_result *r, ev_error *err) {
-    fit_run_options options = {.checks = VM_CHECK_INIT,
+    fit_run_options options = {.checks = c->varied.checks,
                                .seed = schedule,
                                .fuel =
                                    (uint64_t)(fit_fuel_of(f, c->varied.instructions) + FUEL_SLACK)};

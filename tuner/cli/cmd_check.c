@@ -321,6 +321,7 @@ static ev_status check_all(checking *c, ev_error *err) {
 static stress_limits stress_limits_of(const cli_args *args) {
     uint64_t shapes = cli_count(args, CLI_OPT_STRESS, STRESS_SHAPES);
     return (stress_limits){.shapes = shapes < UINT32_MAX ? (uint32_t)shapes : UINT32_MAX - 1,
+                           .probes = STRESS_PROBES,
                            .seconds = cli_real(args, CLI_OPT_CHECK_SECONDS, 0),
                            .seed = cli_count(args, CLI_OPT_CHECK_SEED, 1)};
 }

@@ -47,6 +47,7 @@ static ev_status make(const task *t, const ir_genome *genome, const char *ptx, e
 static ev_status run_made(const stress_request *r, const candidate *baseline,
                           const candidate *origin, candidate *who, ev_str *out, ev_error *err) {
     const stress_limits limits = {.shapes = r->job->result.bold > 0 ? STRESS_SHAPES : SHAPES_SHORT,
+                                  .probes = STRESS_PROBES,
                                   .seed = r->f->c->run->options->seed};
     who->origin = origin;
     const stress_subject subject = {.t = r->f->c->t,

@@ -98,7 +98,7 @@ static void draw_size(const launch_range *range, expr_name *size, ev_pcg *rng) {
             expr_of_whole(stress_fit_range(range, draw_whole(range, size->value.whole, rng)));
 }
 
-static bool is_inside(const stressing *s, const task_case *at) {
+bool stress_is_inside(const stressing *s, const task_case *at) {
     for (size_t i = 0; i < at->shape_count; i++) {
         const launch_range *range = stress_range_of(s, at->shape[i].name);
         if (range != NULL && !launch_range_holds(range, at->shape[i].value.real))
@@ -115,7 +115,7 @@ static const task_case *draw_case(const stressing *s, ev_pcg *rng) {
         const task_case *chosen = NULL;
         for (size_t i = 0; i < t->case_count; i++) {
             const task_case *at = &t->cases[i];
-            if (at->use != TASK_TIME && (pass > 0 || is_inside(s, at)) &&
+            if (at->use != TASK_TIME && (pass > 0 || stress_is_inside(s, at)) &&
                 ev_pcg_below(rng, ++count) == 0)
                 chosen = at;
         }
@@ -158,17 +158,22 @@ static void set_name(const stressing *s, uint32_t number, stress_case *c) {
     } while (task_find_case(s->subject->t, c->name) != NULL && strstr(c->name, "-anew") == NULL);
 }
 
-void stress_draw(const stressing *s, uint32_t number, ev_pcg *rng, stress_case *out) {
-    *out = (stress_case){.from = draw_case(s, rng)};
-    out->at = *out->from;
+void stress_begin_case(const stressing *s, const task_case *from, uint32_t number,
+                       stress_case *out) {
+    *out = (stress_case){.from = from};
+    out->at = *from;
     assert(out->at.shape_count <= STRESS_SIZES_MOST);
-    memcpy(out->shape, out->from->shape, out->at.shape_count * sizeof out->shape[0]);
+    memcpy(out->shape, from->shape, out->at.shape_count * sizeof out->shape[0]);
     set_name(s, number, out);
     out->at.name = out->name;
     out->at.shape = out->shape;
     out->at.from = NULL;
     out->at.split = CORPUS_HELD_OUT;
     out->at.use = TASK_CHECK;
+}
+
+void stress_draw(const stressing *s, uint32_t number, ev_pcg *rng, stress_case *out) {
+    stress_begin_case(s, draw_case(s, rng), number, out);
     draw_sizes(s, out, rng);
     out->at.inputs = (task_case_inputs){.fresh = 1 + ev_pcg_below(rng, INT32_MAX - 1)};
     out->with = out->at.inputs;

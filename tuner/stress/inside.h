@@ -51,6 +51,29 @@ void stress_draw(const stressing *s, uint32_t number, ev_pcg *rng, stress_case *
 /* Rounds down to the range's multiples, and into the range. */
 int64_t stress_fit_range(const launch_range *range, int64_t value);
 
+/* Whether all sizes of a case lie in the ranges. */
+bool stress_is_inside(const stressing *s, const task_case *at);
+/* Begins a case as one of the task's, under a name that no case of the task has. */
+void stress_begin_case(const stressing *s, const task_case *from, uint32_t number,
+                       stress_case *out);
+
+/* ---- reach.c ---- */
+
+/* Tries the candidate at the task's small cases, and at those with sizes of its timed cases. A case
+ * that reaches instructions which none before it reached is tried with all data and schedules. */
+ev_status stress_reach(stressing *s, ev_error *err) EV_CHECKED;
+
+/* ---- stress.c ---- */
+
+/* Tries a case in the natural order with its own data. A failure is noted as the worst. */
+ev_status stress_try_plain(stressing *s, const stress_case *c, fitness_stood *stood,
+                           ev_error *err) EV_CHECKED;
+/* Tries a case with these inputs, in place of its own; the same. */
+ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with,
+                          ev_error *err) EV_CHECKED;
+/* Tries a case under other schedules and with each variation of the data; the same. */
+ev_status stress_try_others(stressing *s, stress_case *c, ev_pcg *rng, ev_error *err) EV_CHECKED;
+
 /* ---- shrink.c ---- */
 
 /* Makes s->worst smaller as long as it fails: its inputs, its data, then each size. */

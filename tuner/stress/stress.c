@@ -30,8 +30,7 @@ ev_status stress_try(stressing *s, const stress_case *c, fitness_stood *stood,
 
 /* ---- one shape ---- */
 
-/* Runs the case with these inputs; notes the first failure. */
-static ev_status run_with(stressing *s, stress_case *c, task_case_inputs with, ev_error *err) {
+ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with, ev_error *err) {
     fitness_stood stood = FITNESS_STOOD;
     fitness_verdict verdict;
     if (s->failed || ev_stop_asked())
@@ -76,11 +75,11 @@ static int draw_power(ev_pcg *rng) {
     return ev_pcg_below(rng, 2) == 0 ? size : -size;
 }
 
-static ev_status run_all(stressing *s, stress_case *c, ev_pcg *rng, ev_error *err) {
+ev_status stress_try_others(stressing *s, stress_case *c, ev_pcg *rng, ev_error *err) {
     for (int i = 0; i < SCHEDULES; i++) {
         task_case_inputs with = c->at.inputs;
         with.schedule = 1 + (uint64_t)ev_pcg_next(rng);
-        EV_TRY(run_with(s, c, with, err));
+        EV_TRY(stress_try_with(s, c, with, err));
     }
     for (int v = TASK_PLAIN + 1; v < TASK_VARIATIONS; v++) {
         task_case_inputs with = c->at.inputs;
@@ -88,8 +87,17 @@ static ev_status run_all(stressing *s, stress_case *c, ev_pcg *rng, ev_error *er
         with.power = v == TASK_SCALED ? draw_power(rng) : 0;
         with.schedule = ev_pcg_below(rng, 2) == 0 ? 0 : 1 + (uint64_t)ev_pcg_next(rng);
         if (changes(s->subject->t, with.variation))
-            EV_TRY(run_with(s, c, with, err));
+            EV_TRY(stress_try_with(s, c, with, err));
     }
+    return EV_OK;
+}
+
+ev_status stress_try_plain(stressing *s, const stress_case *c, fitness_stood *stood,
+                           ev_error *err) {
+    EV_TRY(stress_try(s, c, stood, &s->verdict, err));
+    s->failed = *stood == FITNESS_FAILED;
+    if (s->failed)
+        stress_case_copy(c, &s->worst);
     return EV_OK;
 }
 
@@ -101,14 +109,11 @@ static ev_status draw_legal(stressing *s, uint32_t number, ev_pcg *rng, stress_c
     for (int i = 0; i < DRAWS_MOST && stood == FITNESS_UNFIT && !ev_stop_asked(); i++) {
         fitness_stress_forget(s->runs);
         stress_draw(s, number, rng, c);
-        EV_TRY(stress_try(s, c, &stood, &s->verdict, err));
+        EV_TRY(stress_try_plain(s, c, &stood, err));
         s->unfit += stood == FITNESS_UNFIT;
     }
     *found = stood != FITNESS_UNFIT;
     s->shapes += *found;
-    s->failed = stood == FITNESS_FAILED;
-    if (s->failed)
-        stress_case_copy(c, &s->worst);
     return EV_OK;
 }
 
@@ -120,7 +125,7 @@ static ev_status try_shape(stressing *s, uint32_t number, ev_error *err) {
         return ev_fail_memory(err, sizeof *c);
     ev_status status = draw_legal(s, number, &rng, c, &found, err);
     if (status == EV_OK && found)
-        status = run_all(s, c, &rng, err);
+        status = stress_try_others(s, c, &rng, err);
     fitness_stress_forget(s->runs);
     free(c);
     return status;
@@ -128,6 +133,8 @@ static ev_status try_shape(stressing *s, uint32_t number, ev_error *err) {
 
 static ev_status try_shapes(stressing *s, ev_error *err) {
     double end = s->limits.seconds > 0 ? ev_clock_now() + s->limits.seconds : INFINITY;
+    if (s->limits.probes > 0)
+        EV_TRY(stress_reach(s, err));
     for (uint32_t i = 1; i <= s->limits.shapes && !s->failed; i++) {
         if (ev_stop_asked() || ev_clock_now() >= end)
             return EV_OK;
@@ -238,6 +245,10 @@ static ev_status report(const stressing *s, json_t **row, ev_error *err) {
                   (json_int_t)s->unfit, "verdict", passed ? "pass" : "fail");
     if (made == NULL)
         return ev_fail_memory(err, 1);
+    if (s->runs != NULL) {
+        size_t unreached = fitness_stress_insns(s->runs) - fitness_stress_reached(s->runs);
+        (void)json_object_set_new(made, "unreached", json_integer((json_int_t)unreached));
+    }
     if (nothing != NULL)
         (void)json_object_set_new(made, "reason", json_string(nothing));
     *row = made;

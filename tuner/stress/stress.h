@@ -19,9 +19,11 @@
 #include <stdint.h>
 
 #define STRESS_SHAPES 100 /* the default of stress_limits.shapes */
+#define STRESS_PROBES 64  /* ... and of .probes, which has this as its most, too */
 
 typedef struct stress_limits {
     uint32_t shapes; /* at most so many are drawn */
+    uint32_t probes; /* shapes with sizes of timed cases that are looked at (reach.c), at most */
     double seconds;  /* after which no more are drawn; 0: no limit */
     uint64_t seed;
 } stress_limits;
@@ -38,9 +40,9 @@ typedef struct stress_subject {
 } stress_subject;
 
 /* Draws, runs and shrinks. *row is a new reference: {"kernel", "role", "start", "device", "seed",
- * "shapes", "runs", "unfit", "verdict"}, and of a failure "reason", "case", "output", "index",
- * "got" and "want". Returns early once ev_stop_asked. EV_BAD: the device is no virtual machine and
- * has no twin. */
+ * "shapes", "runs", "unfit", "verdict", "unreached"}, and of a failure "reason", "case", "output",
+ * "index", "got" and "want". Returns early once ev_stop_asked. EV_BAD: the device is no virtual
+ * machine and has no twin. */
 ev_status stress_run(const stress_subject *subject, const stress_limits *limits, json_t **row,
                      ev_error *err) EV_CHECKED;
 

@@ -1,0 +1,162 @@
+/* Code that only large or certain sizes run, from end to end: a copy for one value of an argument
+ * is wrong where the task's small cases do not run it. The gates bring it under all checks. */
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/cli_run.h"
+
+#define HEAD "#include \"evoke_cuda.h\"\nextern \"C\" __global__ void "
+#define ROW                                                                                        \
+    "    int i = blockIdx.x * 64 + threadIdx.x;\n"                                                 \
+    "    if (i >= rows)\n"                                                                         \
+    "        return;\n"
+
+/* A tap along each column; with x and y in one buffer, a recurrence, and the task allows that. */
+static const char fir[] =
+    HEAD "fir(const float *x, float *y, int rows, int n) {\n" ROW "    y[i] = x[i];\n"
+         "    for (int j = 1; j < n; j++)\n"
+         "        y[j * rows + i] = 0.5f * x[j * rows + i] + 0.25f * x[(j - 1) * rows + i];\n"
+         "}\n";
+/* Two loops over a row; the second one reads what the first one wrote. */
+static const char two[] = HEAD
+    "two(const float *__restrict__ x, float *__restrict__ y, float *__restrict__ z, int rows,\n"
+    "    int n) {\n" ROW "    for (int j = 0; j < n; j++)\n"
+    "        y[i * n + j] = 0.5f * x[i * n + j];\n"
+    "    for (int j = 0; j < n; j++)\n"
+    "        z[i * n + j] = y[i * n + j] + 1.0f;\n"
+    "}\n";
+/* Puts numbers at places of a row; of two at one place, the later one stays. */
+static const char paint[] =
+    HEAD "paint(const float *__restrict__ x, const int *__restrict__ at, float *__restrict__ y,\n"
+         "      int rows, int n) {\n" ROW "    for (int j = 0; j < n; j++)\n"
+         "        y[i * 2 * n + at[i * n + j]] = x[i * n + j];\n"
+         "}\n";
+
+#define FLOATS(name, kind, count, generator)                                                       \
+    "  {\"name\": \"" name "\", \"kind\": \"" kind "\", \"type\": \"f32\", \"count\": \"" count    \
+    "\", \"data\": {\"generator\": \"" generator "\"}},\n"
+#define OUT(name)                                                                                  \
+    "  {\"name\": \"" name "\", \"kind\": \"out\", \"type\": \"f32\", \"count\": \"rows * n\"},\n"
+#define X FLOATS("x", "in", "rows * n", "normal")
+#define SIZES                                                                                      \
+    "  {\"name\": \"rows\", \"kind\": \"scalar\", \"type\": \"s32\"},\n"                           \
+    "  {\"name\": \"n\", \"kind\": \"scalar\", \"type\": \"s32\"}],\n"
+
+#define CASE(split, use, rows, n)                                                                  \
+    "  {\"name\": \"" use " " n "\", \"split\": \"" split "\", \"use\": \"" use                    \
+    "\", \"shape\": {\"rows\": " rows ", \"n\": " n "}}"
+#define SMALL                                                                                      \
+    CASE("search", "smoke", "3", "9")                                                              \
+    ",\n" CASE("search", "check", "70", "37") ",\n" CASE("held-out", "check", "65", "101") ",\n"
+#define TIMED CASE("search", "time", "2048", "640") ",\n" CASE("held-out", "time", "1000", "641")
+#define CASES " \"cases\": [\n" SMALL TIMED "]}\n"
+
+#define SPECIALISE(argument)                                                                       \
+    "{\"kind\": \"specialise\", \"anchor\": \"" argument "\", \"option\": 640, \"form\": "         \
+    "\"equal\"}"
+#define AHEAD "{\"kind\": \"pipeline-loads\", \"anchor\": \"loop 0\", \"option\": 1}"
+#define TURNS "{\"kind\": \"unroll-turns\", \"anchor\": \"loop 0\", \"option\": 4}"
+#define SPLIT "{\"kind\": \"split-threads\", \"option\": 32, \"form\": \"neighbours\"}"
+
+/* `reason`: why `genome` is refused. `right`: a genome that passes, of the same task. */
+static const struct copy {
+    const char *kernel, *source, *arguments, *beside, *genome, *reason, *right;
+} copies[] = {
+    /* The load of the next turn moves past the store, in the copy alone. */
+    {"fir", fir, X OUT("y") SIZES, " \"alias\": [\"x\", \"y\"],\n", SPECIALISE("a3") ", " AHEAD,
+     "with an input and an output in one buffer", SPECIALISE("a3")},
+    /* Lane l writes elements 4 l to 4 l + 3, and reads element l. */
+    {"two", two, X OUT("y") OUT("z") SIZES, "", SPECIALISE("a4") ", " TURNS ", " SPLIT,
+     "race-global", SPECIALISE("a4") ", " SPLIT},
+    /* Two lanes write to one place, where the data have a place twice. */
+    {"paint", paint,
+     X "  {\"name\": \"at\", \"kind\": \"in\", \"type\": \"s32\", \"count\": \"rows * n\",\n"
+       "   \"data\": {\"generator\": \"dropout_indices\", \"of\": \"2 * n\", \"each\": "
+       "\"n\"}},\n" FLOATS("y", "inout", "rows * 2 * n", "zeros") SIZES,
+     "", SPLIT, "race-global", TURNS}};
+
+static void write_copy(const struct copy *c, const char *edits) {
+    char task[4000], genome[1000], name[16];
+    int length = snprintf(task, sizeof task,
+                          "{\"name\": \"%1$s\", \"family\": \"tests\", \"doc\": \"a copy\",\n"
+                          " \"arguments\": [\n%2$s%3$s \"starts\": [{\"name\": \"plain\", "
+                          "\"source\": \"%1$s.cu\", \"grid\": \"ceil_div(rows, 64)\", "
+                          "\"block\": 64}],\n \"oracle\": \"baseline\", \"tolerance\": "
+                          "{\"relative_l2\": 1e-6},\n" CASES,
+                          c->kernel, c->arguments, c->beside);
+    assert_in_range(length, 1, sizeof task - 1);
+    (void)snprintf(genome, sizeof genome, "{\"start\": \"plain\", \"macros\": {}, \"edits\": [%s]}",
+                   edits);
+    (void)snprintf(name, sizeof name, "%s.cu", c->kernel);
+    cli_write(name, c->source);
+    cli_write("copy.json", task);
+    cli_write("genome.json", genome);
+}
+
+static ev_proc_result check(const char *stress) {
+    const char *words[12] = {
+        "check", cli_path("copy.json"), "--genome", cli_path("genome.json"), "--device", "vm:h200",
+        "--json"};
+    if (stress) {
+        words[7] = "--stress";
+        words[8] = stress;
+    }
+    return cli_run(words);
+}
+
+static void expect_words(const json_t *json, const char *words) {
+    char *text = ev_json_print(json, true);
+    assert_non_null(text);
+    assert_non_null(strstr(text, words));
+    free(text);
+}
+
+/* The stress finds those that the task's cases do not show. */
+static void copies_are_reached(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++) {
+        write_copy(&copies[i], copies[i].genome);
+        json_t *json = cli_json(check("1"), 1);
+        expect_words(json, copies[i].reason);
+        json_decref(json);
+        write_copy(&copies[i], copies[i].right);
+        json = cli_json(check("8"), 0);
+        const json_t *row = json_array_get(json_object_get(json, "stresses"), 0);
+        assert_string_equal(ev_json_text(row, "verdict", ""), "pass");
+        assert_in_range(ev_json_integer(row, "unreached", -1), 0, 60);
+        json_decref(json);
+    }
+}
+
+/* Timed cases run a few blocks under the checks for races. */
+static void a_timed_case_shows_a_race(void **state) {
+    (void)state;
+    const struct copy *c = &copies[1];
+    write_copy(c, c->genome);
+    json_t *json = cli_json(check(NULL), 1), *row = NULL;
+    size_t i = 0, failed = 0;
+    json_array_foreach(json_object_get(json, "rows"), i, row) {
+        bool is_wrong = strcmp(ev_json_text(row, "verdict", ""), "fail") == 0;
+        const char *name = ev_json_text(row, "case", "");
+        assert_true(is_wrong == (strcmp(name, "time 640") == 0));
+        failed += is_wrong;
+        if (is_wrong)
+            assert_non_null(strstr(ev_json_text(row, "reason", ""), c->reason));
+    }
+    assert_int_equal(failed, 1);
+    json_decref(json);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_reached),
+                                       cmocka_unit_test(a_timed_case_shows_a_race)};
+    return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
+}
