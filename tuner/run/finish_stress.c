@@ -27,13 +27,10 @@ typedef struct stress_request {
 
 /* ---- in the child ---- */
 
-static const char *ptx_of(const pool_job *job) {
-    return job->reply->code.ptx;
-}
-
-/* The genome's PTX as a candidate, with its launch and macros. */
-static ev_status make(const task *t, const ir_genome *genome, const char *ptx, ev_arena *arena,
+/* The genome's code as a candidate, with its launch and macros. */
+static ev_status make(const task *t, const ir_genome *genome, const pool_job *job, ev_arena *arena,
                       shipped *out, ev_error *err) {
+    const char *ptx = job->reply->code.ptx;
     const task_start *start = task_find_start(t, ir_genome_start(genome));
     bundle_variant form = {.start = start->name, .ptx = ptx, .ptx_bytes = strlen(ptx)};
     EV_TRY(shipped_set_launch(arena, start, genome, &form, err));
@@ -41,6 +38,7 @@ static ev_status make(const task *t, const ir_genome *genome, const char *ptx, e
     EV_TRY(shipped_take_genome(out, genome, err));
     out->candidate.aligned = task_bits_of_main(t, start, ir_genome_aligned(genome));
     out->candidate.aligned_to = out->candidate.aligned != 0 ? IR_ARGUMENT_ALIGN : 0;
+    out->candidate.may_alias = job->reply->code.may_alias;
     return EV_OK;
 }
 
@@ -72,12 +70,11 @@ static ev_status run_all(const stress_request *r, ev_str *out, ev_error *err) {
     ev_arena *arena = ev_arena_new();
     if (arena == NULL)
         return ev_fail_memory(err, 1);
-    ev_status status =
-        make(f->c->t, f->baseline.genome, ptx_of(f->baseline.job), arena, &baseline, err);
+    ev_status status = make(f->c->t, f->baseline.genome, f->baseline.job, arena, &baseline, err);
     if (status == EV_OK)
-        status = make(f->c->t, f->origin.genome, ptx_of(f->origin.job), arena, &origin, err);
+        status = make(f->c->t, f->origin.genome, f->origin.job, arena, &origin, err);
     if (status == EV_OK)
-        status = make(f->c->t, r->genome, ptx_of(r->job), arena, &who, err);
+        status = make(f->c->t, r->genome, r->job, arena, &who, err);
     if (status == EV_OK)
         status = run_made(r, &baseline.candidate, &origin.candidate, &who.candidate, out, err);
     shipped_free(&baseline);

@@ -299,6 +299,7 @@ static void walk_code(fields *f, code_reply *c) {
     field_hash(&in, "ptx_sha256", c->ptx_sha256);
     field_text(&in, "ptx", &c->ptx);
     field_text(&in, "entry", &c->entry);
+    field_bits(&in, "may_alias", &c->may_alias);
     fields_leave(&in);
 }
 

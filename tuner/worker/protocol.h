@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROTOCOL_VERSION 16
+#define PROTOCOL_VERSION 17
 #define MESSAGE_GENOMES (RECIPE_STOCK + 3) /* most genomes in one message: those of a recipe */
 
 /* A worker's part in an evaluation. Two processes on one GPU would disturb each other's times, so
@@ -178,6 +178,7 @@ typedef struct passed_message {
 typedef struct code_reply {
     char genome_sha256[EV_SHA256_HEX], ir_sha256[EV_SHA256_HEX], ptx_sha256[EV_SHA256_HEX];
     const char *ptx, *entry;
+    uint64_t may_alias; /* as candidate.may_alias */
 } code_reply;
 
 /* The result of a check at one timed held-out case. */

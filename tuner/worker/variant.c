@@ -6,9 +6,11 @@
 #include "tuner/worker/bases.h"
 #include "tuner/worker/isolate.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define BITS_DIGITS 16
 #define BUILD_SECONDS 300 /* the slowest build takes about one second on an idle machine */
 
 typedef struct build_request {
@@ -39,16 +41,37 @@ static ev_status build_work(void *context, ev_str *out, ev_error *err) {
     const ir_base *base = NULL;
     EV_TRY(bases_new(request->t, request->sm, 1, &all, err));
     ev_status status = bases_get(all, request->genome, &base, err);
-    if (status == EV_OK)
+    if (status == EV_OK) {
+        const task_start *start = task_find_start(request->t, ir_genome_start(request->genome));
+        ev_str_printf(out, "%0*" PRIx64, BITS_DIGITS,
+                      task_bits_of_main(request->t, start, ir_base_may_alias(base)));
         status = emit(base, request->genome, out, err);
+    }
     bases_free(all);
+    return status;
+}
+
+/* The child writes the bits of may_alias before the PTX. */
+ev_status variant_build_told(const task *t, const ir_genome *genome, int sm, ev_str *ptx,
+                             uint64_t *may_alias, ev_error *err) {
+    build_request request = {t, genome, sm};
+    ev_str told = EV_STR_EMPTY;
+    char bits[BITS_DIGITS + 1] = "";
+    ev_status status = isolate_run(build_work, &request, BUILD_SECONDS, &told, err);
+    if (status == EV_OK && told.length > BITS_DIGITS) {
+        memcpy(bits, ev_str_text(&told), BITS_DIGITS);
+        *may_alias = strtoull(bits, NULL, 16);
+        ev_str_append(ptx, ev_str_text(&told) + BITS_DIGITS);
+        status = ev_str_status(ptx, err);
+    }
+    ev_str_free(&told);
     return status;
 }
 
 ev_status variant_build(const task *t, const ir_genome *genome, int sm, ev_str *ptx,
                         ev_error *err) {
-    build_request request = {t, genome, sm};
-    return isolate_run(build_work, &request, BUILD_SECONDS, ptx, err);
+    uint64_t ignored = 0;
+    return variant_build_told(t, genome, sm, ptx, &ignored, err);
 }
 
 ev_status variant_build_start(const task *t, const task_start *start, int sm, ev_str *ptx,

@@ -14,6 +14,9 @@
 /* Builds the genome and appends its PTX to `ptx`. EV_BAD: the build fails, or LLVM aborts. */
 ev_status variant_build(const task *t, const ir_genome *genome, int sm, ev_str *ptx,
                         ev_error *err) EV_CHECKED;
+/* As variant_build. *may_alias: as candidate.may_alias. */
+ev_status variant_build_told(const task *t, const ir_genome *genome, int sm, ev_str *ptx,
+                             uint64_t *may_alias, ev_error *err) EV_CHECKED;
 /* As variant_build, for a start without edits at its default macros. */
 ev_status variant_build_start(const task *t, const task_start *start, int sm, ev_str *ptx,
                               ev_error *err) EV_CHECKED;

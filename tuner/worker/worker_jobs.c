@@ -397,6 +397,7 @@ static ev_status add_code(const worker_build *b, message *m, ev_error *err) {
     memcpy(code->ir_sha256, ir.hex, sizeof code->ir_sha256);
     memcpy(code->ptx_sha256, ptx.hex, sizeof code->ptx_sha256);
     code->entry = launch_plan_entry(b->candidate.plan);
+    code->may_alias = b->candidate.may_alias;
     code->ptx = ev_arena_strndup(m->arena, b->candidate.ptx, b->candidate.ptx_bytes);
     m->done.has_code = true;
     return code->ptx ? EV_OK : ev_fail_memory(err, b->candidate.ptx_bytes);

@@ -124,6 +124,7 @@ static void a_result_keeps_all_its_parts(void **state) {
     assert_true(d->has_score && d->has_code && d->has_cases && d->end.leaves);
     assert_true(d->score.whole_ns == 130.125 && d->score.cases[0].high_ns == 125);
     assert_string_equal(d->code.entry, "twice");
+    assert_true(d->code.may_alias == UINT64_C(0x8000000000000003));
     assert_string_equal(d->words, "deletes a load\n");
     assert_true(d->case_count == 2 && d->cases[0].ok && !d->cases[1].ok);
     assert_true(d->cases[0].ns == 100.5 && d->cases[1].error == 1e300);
