@@ -233,6 +233,10 @@ const char *task_family_paper(const char *name);
 /* Opens a shipped task by name, or a path to a task.json (has a slash or ends in .json). EV_BAD: an
  * unknown name, with the known ones. */
 ev_status task_open(const char *name_or_path, task **out, ev_error *err) EV_CHECKED;
+/* Opens the task of a past run, which has this hash: at its path or, if that is gone or holds
+ * another task, the shipped one of that name. EV_BAD: neither has the hash. */
+ev_status task_reopen(const char *path, const char *name, const char *sha256, task **out,
+                      ev_error *err) EV_CHECKED;
 
 const task_start *task_find_start(const task *t, const char *name); /* NULL: none */
 const task_case *task_find_case(const task *t, const char *name);   /* NULL: none */

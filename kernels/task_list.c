@@ -148,3 +148,25 @@ ev_status task_open(const char *name_or_path, task **out, ev_error *err) {
     task_list_free(paths, count);
     return status;
 }
+
+/* Opens a task and holds it against its hash. */
+static ev_status open_same(const char *name_or_path, const char *sha256, task **out,
+                           ev_error *err) {
+    EV_TRY(task_open(name_or_path, out, err));
+    if (strcmp((*out)->sha256.hex, sha256) == 0)
+        return EV_OK;
+    ev_status status =
+        ev_fail(err, EV_BAD, "%s has changed since its run; tune it again", (*out)->path);
+    task_free(*out);
+    *out = NULL;
+    return status;
+}
+
+ev_status task_reopen(const char *path, const char *name, const char *sha256, task **out,
+                      ev_error *err) {
+    ev_error moved = {.status = EV_OK};
+    ev_status status = open_same(path, sha256, out, err);
+    if (status == EV_BAD && !is_path(name) && open_same(name, sha256, out, &moved) == EV_OK)
+        return EV_OK;
+    return status;
+}

@@ -115,6 +115,28 @@ static void test_leads(void **state) {
     assert_null(task_family_paper("examples"));
 }
 
+/* The task of a past run is known by its hash: at its path, or by its name if that is shipped. */
+static void test_a_task_that_moved(void **state) {
+    (void)state;
+    task *t = NULL, *again = NULL, *other = NULL;
+    ev_error err = {.status = EV_OK};
+    assert_int_equal(task_open("fft_conv2d", &t, &err), EV_OK);
+    assert_int_equal(task_open("ar_adam", &other, &err), EV_OK);
+    const char *const paths[] = {t->path, "/nowhere/task.json", other->path};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        assert_int_equal(task_reopen(paths[i], "fft_conv2d", t->sha256.hex, &again, &err), EV_OK);
+        assert_string_equal(again->name, "fft_conv2d");
+        task_free(again);
+    }
+    assert_int_equal(task_reopen("/nowhere/task.json", "mine", t->sha256.hex, &again, &err),
+                     EV_BAD);
+    assert_non_null(strstr(err.text, "/nowhere/task.json"));
+    assert_int_equal(task_reopen(other->path, "mine", t->sha256.hex, &again, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "has changed since its run; tune it again"));
+    task_free(other);
+    task_free(t);
+}
+
 static void test_unknown_name(void **state) {
     (void)state;
     task *t = NULL;
@@ -390,11 +412,11 @@ static void test_docs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_leads),        cmocka_unit_test(test_families),
-        cmocka_unit_test(test_unknown_name), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_work),         cmocka_unit_test(test_seeds_differ),
-        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_clang),
-        cmocka_unit_test(test_macros),       cmocka_unit_test(test_nvcc),
-        cmocka_unit_test(test_docs),
+        cmocka_unit_test(test_unknown_name), cmocka_unit_test(test_a_task_that_moved),
+        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_work),
+        cmocka_unit_test(test_seeds_differ), cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_clang),        cmocka_unit_test(test_macros),
+        cmocka_unit_test(test_nvcc),         cmocka_unit_test(test_docs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

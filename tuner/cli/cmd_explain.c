@@ -31,7 +31,7 @@ typedef struct timed_case {
 
 /* One winner, from records or a bundle; all borrowed. */
 typedef struct subject {
-    const char *kernel, *task_path, *gpu, *start, *genome, *ptx, *edits;
+    const char *kernel, *task_path, *task_sha256, *gpu, *start, *genome, *ptx, *edits;
     int sm;
     bool promoted;
     const char *disabled; /* why, on the GPU it was tuned for; NULL: it is not */
@@ -200,6 +200,15 @@ static bool is_wanted(const cmd_context *c, const char *kernel) {
     return c->args->operand_count < 2 || strcmp(c->args->operands[1], kernel) == 0;
 }
 
+/* The task of the run, or what stands at its path now. */
+static ev_status open_task(const subject *s, task **out, ev_error *err) {
+    ev_error why = {.status = EV_OK};
+    ev_status status = EV_BAD;
+    if (s->task_sha256 != NULL)
+        status = task_reopen(s->task_path, s->kernel, s->task_sha256, out, &why);
+    return status == EV_OK ? EV_OK : task_load(s->task_path, out, err);
+}
+
 static ev_status explain_one(cmd_context *c, subject *s, json_t *list, size_t *told,
                              ev_error *err) {
     if (!is_wanted(c, s->kernel))
@@ -207,7 +216,7 @@ static ev_status explain_one(cmd_context *c, subject *s, json_t *list, size_t *t
     if (list == NULL && *told > 0)
         ev_str_char(c->out, '\n');
     task *t = NULL;
-    EV_TRY(task_load(s->task_path, &t, err));
+    EV_TRY(open_task(s, &t, err));
     ev_status status = set_floors(t, s, err);
     if (status == EV_OK)
         status = explain_loaded(c, t, s, list, err);
@@ -222,6 +231,7 @@ static ev_status explain_winner(cmd_context *c, const records_winner *w, json_t 
                                 ev_error *err) {
     subject s = {.kernel = w->kernel,
                  .task_path = w->task_path,
+                 .task_sha256 = w->task_sha256,
                  .gpu = w->gpu_name,
                  .start = w->start,
                  .genome = w->genome,

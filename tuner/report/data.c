@@ -96,13 +96,7 @@ ev_status report_task_read(records *r, size_t index, const char *kernel,
 ev_status report_task_open(report_task *t, ev_error *err) {
     const records_winner *w = t->winner;
     ev_error why;
-    ev_status status = task_open(w->task_path, &t->task, &why);
-    if (status == EV_OK && strcmp(t->task->sha256.hex, w->task_sha256) != 0) {
-        task_free(t->task);
-        t->task = NULL;
-        status =
-            ev_fail(&why, EV_BAD, "the task at %s is not the one that was tuned", w->task_path);
-    }
+    ev_status status = task_reopen(w->task_path, w->kernel, w->task_sha256, &t->task, &why);
     if (status == EV_OK)
         return EV_OK;
     t->task = NULL;

@@ -665,10 +665,8 @@ static ev_status add_winner(export *x, const records_winner *w) {
             return ev_fail(x->err, EV_BAD, "the records hold two kernels named '%s'; rename one",
                            w->kernel);
     }
-    EV_TRY(task_open(w->task_path, &t, x->err));
+    EV_TRY(task_reopen(w->task_path, w->kernel, w->task_sha256, &t, x->err));
     x->tasks[x->kernel_count++] = t; /* from here on freed with the rest */
-    if (strcmp(t->sha256.hex, w->task_sha256) != 0)
-        return ev_fail(x->err, EV_BAD, "%s has changed since its run; tune it again", t->path);
     return make_kernel(x, t, w, &x->kernels[x->kernel_count - 1]);
 }
 
