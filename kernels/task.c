@@ -18,6 +18,10 @@ const char *task_case_use_name(task_case_use use) {
     return USES[use];
 }
 
+bool task_variation_aliases(task_variation variation) {
+    return variation == TASK_ALIASED || variation == TASK_ALIASED_SMALL;
+}
+
 const char *task_variation_name(task_variation variation) {
     static const char *const names[] = {
         "plain",

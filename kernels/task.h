@@ -133,7 +133,8 @@ typedef enum task_variation {
 typedef struct task_case_inputs {
     task_variation variation;
     int power;         /* TASK_SCALED: the inputs times two to this power, from -TASK_POWER_MOST to
-                          TASK_POWER_MOST; 0: another power for each input */
+                          TASK_POWER_MOST; 0: another power for each input. TASK_ALIASED and
+                          TASK_ALIASED_SMALL: the number of the pair of arguments, from 0 */
     uint32_t fresh;    /* number of the inputs: another number, other inputs */
     uint64_t schedule; /* seed of the order of blocks and warps, on the virtual machine */
 } task_case_inputs;
@@ -402,6 +403,8 @@ const char *task_unit_words(task_unit unit); /* what one operation is */
 const char *task_argument_kind_name(task_argument_kind kind);
 const char *task_case_use_name(task_case_use use);
 const char *task_variation_name(task_variation variation); /* "plain" for TASK_PLAIN */
+/* Whether an input and an output are one buffer. */
+bool task_variation_aliases(task_variation variation);
 
 /* The schema of task.json as text for the docs (Markdown tables of the key tables). */
 void task_print_schema(ev_str *out);

@@ -489,9 +489,14 @@ static ev_status read_case_inputs(loader *l, const json_t *object, const char *w
                                    .fresh = (uint32_t)fresh,
                                    .schedule = (uint64_t)schedule};
     (void)snprintf(at, sizeof at, "%s.power", where);
-    if (power != 0 && variation != TASK_SCALED)
+    bool aliases = task_variation_aliases((task_variation)variation);
+    if (power != 0 && variation != TASK_SCALED && !aliases)
+        return ev_json_fail(
+            l->doc, at, l->err,
+            "only the variations \"scaled\" and \"aliased\" have a power; remove it");
+    if (power < 0 && aliases)
         return ev_json_fail(l->doc, at, l->err,
-                            "only the variation \"scaled\" has a power; remove it");
+                            "the power of this variation is the number of a pair, from 0");
     return EV_OK;
 }
 

@@ -285,7 +285,8 @@ static const ev_json_key INPUTS_KEYS[] = {
 #undef VARIATION
     },
     {"power", EV_JSON_INTEGER, false,
-     "of scaled: the inputs times two to this power, -20 to 20; 0: another power for each input"},
+     "of scaled: the inputs times two to this power, -20 to 20; 0: another power for each input; "
+     "of aliased and aliased-small: the number of the pair of arguments, from 0"},
     {"schedule", EV_JSON_INTEGER, false,
      "seed of the order of blocks and warps on the virtual machine; 0: the natural order"},
 };

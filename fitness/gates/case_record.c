@@ -7,7 +7,7 @@
 /* The case with the data that its "inputs" ask for. A shared buffer has no data of its own. */
 static ev_status get_case(fitness *f, const task_case *at, fit_case **out, ev_error *err) {
     fit_inputs inputs = fit_usual_inputs(f);
-    if (at->inputs.variation != TASK_ALIASED) {
+    if (!task_variation_aliases(at->inputs.variation)) {
         inputs.variation = (fit_variation)at->inputs.variation;
         inputs.power = at->inputs.power;
     }

@@ -201,19 +201,44 @@ static ev_status judge_cover(fitness *f, fit_case *c, const fit_trial *trial, fi
     return EV_OK;
 }
 
+static ev_status run_checked(fitness *f, fit_case *c, const fit_trial *trial, fit_result *r,
+                             ev_error *err) {
+    fit_run_options options = {.covers = true, .checks = fit_checks(f), .fuel = CHECKED_FUEL};
+    return fit_try_options(f, c, trial, &options, r, err);
+}
+
+/* Whether the candidate's own start is wrong there, too. */
+static ev_status fails_alike(fitness *f, fit_case *c, const fit_trial *trial, bool *alike,
+                             ev_error *err) {
+    fit_start start;
+    fit_result *r = malloc(sizeof *r);
+    if (r == NULL)
+        return ev_fail_memory(err, sizeof *r);
+    ev_status status = fit_start_of(f, trial->who, &start, err);
+    const fit_trial own = {.who = &start.who, .kernel = start.kernel};
+    if (status == EV_OK)
+        status = run_checked(f, c, &own, r, err);
+    *alike = status == EV_OK && !r->ok;
+    fit_start_free(&start);
+    free(r);
+    return status;
+}
+
 /* Runs a few blocks of a timed case under all checks: code for its sizes alone may have a race. A
  * run that is out of fuel, as where all blocks wait for each other, has shown nothing. */
 static ev_status check_sample(fitness *f, fit_case *c, const fit_trial *trial, score *s,
                               ev_error *err) {
     if (trial->who->is_unmodified || !fit_case_is_sampled(f, c) || s->stopped != GATE_NONE)
         return EV_OK;
-    fit_run_options options = {.covers = true, .checks = fit_checks(f), .fuel = CHECKED_FUEL};
     fit_result *r = malloc(sizeof *r);
+    bool alike = false;
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
-    ev_status status = fit_try_options(f, c, trial, &options, r, err);
+    ev_status status = run_checked(f, c, trial, r, err);
     bool is_spent = status == EV_OK && !r->ran && r->run.outcome.fault.kind == VM_TRAP_FUEL;
     if (status == EV_OK && !r->ok && !is_spent)
+        status = fails_alike(f, c, trial, &alike, err);
+    if (status == EV_OK && !r->ok && !is_spent && !alike)
         fit_stop(s, GATE_PROMOTED, r, "%s", r->reason);
     if (status == EV_OK)
         s->thread_instructions += r->run.outcome.counters.thread_instructions;

@@ -617,6 +617,8 @@ void fit_start_free(fit_start *start);
 ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inputs *with,
                             const fit_trial *trial, const fit_start *start, bool *usable,
                             fit_result *r, ev_error *err) EV_CHECKED;
+/* Whether an input and an output are one buffer; the power is the number of the pair then. */
+bool fit_variation_aliases(fit_variation v);
 /* Whether sums of such data are as well conditioned as the task's own. */
 bool fit_variation_is_benign(fit_variation v);
 /* Runs the start at a case with varied data, and makes the answers; c->varied has the outcome. Does

@@ -27,7 +27,6 @@
 #define LARGE_EACH 4   /* one element in so many is large */
 #define EXTREME_EACH 4 /* one element in so many takes a bound of its domain */
 #define RARE 256       /* one element in so many becomes NaN or infinite */
-#define PAIRS_MOST 16  /* pairs of arguments in one buffer */
 #define ROUNDS 3       /* of variations that choose one value for all: powers, scalars */
 #define FUEL_FACTOR 8  /* fuel of a start, by the baseline's instructions on the task's own data */
 #define FUEL_SLACK 3.2e7    /* added to it */
@@ -45,6 +44,10 @@ static const struct {
 
 const char *fit_variation_words(fit_variation v) {
     return variations[v].words;
+}
+
+bool fit_variation_aliases(fit_variation v) {
+    return task_variation_aliases((task_variation)v);
 }
 
 bool fit_variation_is_benign(fit_variation v) {
@@ -235,6 +238,7 @@ static bool concerns(fit_variation v, const task_argument *what, const task_rang
     case FIT_SMALL:
     case FIT_SORTED:
     case FIT_REVERSED:
+    case FIT_ALIASED_SMALL:
         break;
     }
     return !is_float;
@@ -663,8 +667,9 @@ ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inp
     inputs.variation = variation;
     if (variation == FIT_SCALED || is_of_scalars(variation))
         inputs.power = with->power;
-    bool applies = variation == FIT_ALIASED ? find_pair(f, plain, trial, with->power, &inputs)
-                                            : may_vary(plain, variation);
+    bool applies = variation == FIT_ALIASED || may_vary(plain, variation);
+    if (fit_variation_aliases(variation))
+        applies = applies && find_pair(f, plain, trial, with->power, &inputs);
     if (!applies)
         return EV_OK;
     inputs = fit_inputs_for(f, at, inputs, trial->who);
@@ -698,8 +703,8 @@ ev_status fit_try_own_variation(fitness *f, const task_case *at, const fit_trial
 /* Runs of a variation at one case. A single power, or a single value of a scalar, may be on the
  * side where nothing shows. */
 static int rounds_of(fit_variation v) {
-    if (v == FIT_ALIASED)
-        return PAIRS_MOST;
+    if (fit_variation_aliases(v))
+        return FIT_PAIRS_MOST;
     return v == FIT_SCALED || is_of_scalars(v) ? ROUNDS : 1;
 }
 

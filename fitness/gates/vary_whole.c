@@ -128,6 +128,8 @@ static ev_status vary_distinct(const whole *w, fit_variation v, ev_error *err) {
 
 ev_status fit_vary_whole(const fit_case *c, const fit_argument *a, void *data, ev_error *err) {
     fit_variation v = c->inputs.variation;
+    if (v == FIT_ALIASED_SMALL) /* what may not be equal comes in another order */
+        v = a->range.distinct ? FIT_REVERSED : FIT_SMALL;
     whole w = {.a = a, .data = data, .seed = fit_vary_seed(c, a)};
     if (a->count == 0)
         return EV_OK;

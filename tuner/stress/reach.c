@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COST_ALLOWANCE 64     /* such cases may cost so many times as much as drawn ones ... */
-#define ELEMENTS_ALLOWANCE 64 /* ... and have so many times the elements */
-#define ALL_DATA 1e7          /* thread instructions of the baseline: all data at cheaper cases */
-#define NUMBER_FROM 1000000u  /* of their names, behind those of drawn shapes */
+#define COST_ALLOWANCE 64      /* such cases may cost so many times as much as drawn ones ... */
+#define ELEMENTS_ALLOWANCE 256 /* ... and have so many times the elements */
+#define ALL_DATA 1e7           /* thread instructions of the baseline: all data at cheaper cases */
+#define NUMBER_FROM 1000000u   /* of their names, behind those of drawn shapes */
 
 typedef struct reaching {
     stressing *s;
@@ -75,6 +75,15 @@ static ev_status try_own(const reaching *r, ev_error *err) {
 
 /* ---- borrowed sizes ---- */
 
+static bool has_whole_data(const task *t) {
+    for (size_t i = 0; i < t->argument_count + t->symbol_count; i++) {
+        const task_argument *a = &t->arguments[i];
+        if (task_argument_has_data(a) && !ev_type_is_float(a->type))
+            return true;
+    }
+    return false;
+}
+
 /* The size of a case by name. NULL: the case has none, or a real number. */
 static const expr_value *whole_of(const task_case *at, const char *name) {
     for (size_t i = 0; i < at->shape_count; i++) {
@@ -95,15 +104,23 @@ static bool borrow(const stressing *s, const task_case *timed, size_t index, str
     return true;
 }
 
-/* Tries a case that costs much with another schedule, and with an input and an output in one
- * buffer: code of certain sizes may move loads past stores. */
+/* Tries a case that costs much with another schedule, with shared buffers, since code of certain
+ * sizes may move loads past stores, and with the data that bring equal and extreme indices. */
 static ev_status try_few(stressing *s, stress_case *c, ev_pcg *rng, ev_error *err) {
+    static const task_variation wholes[] = {TASK_TIES, TASK_SMALL, TASK_EXTREMES};
     task_case_inputs with = c->at.inputs;
     with.schedule = 1 + (uint64_t)ev_pcg_next(rng);
     EV_TRY(stress_try_with(s, c, with, err));
-    with = c->at.inputs;
+    with.schedule = 0;
     with.variation = TASK_ALIASED;
-    return stress_try_with(s, c, with, err);
+    EV_TRY(stress_try_pairs(s, c, with, err));
+    with.variation = TASK_ALIASED_SMALL;
+    EV_TRY(stress_try_pairs(s, c, with, err));
+    for (size_t i = 0; has_whole_data(s->subject->t) && i < 3; i++) {
+        with.variation = wholes[i];
+        EV_TRY(stress_try_with(s, c, with, err));
+    }
+    return EV_OK;
 }
 
 /* Tries a case that reaches new instructions, if it costs little with all data and schedules. */

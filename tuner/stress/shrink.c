@@ -7,12 +7,14 @@
 #include "base/stop.h"
 
 #define TRIES_MOST 600
+#define COST_MOST 1e9 /* thread instructions of the baseline in all tries, about */
 #define STEPS_MOST 4  /* steps down that are tried behind the halves */
 #define OTHERS_MOST 6 /* other inputs or schedules that are tried at a smaller size */
 
 typedef struct shrinking {
     stressing *s;
     uint32_t tries;
+    double cost; /* of them, in thread instructions of the baseline */
 } shrinking;
 
 /* Tries a smaller case in place of the worst; *took: it fails as well, and is the worst now. */
@@ -20,9 +22,10 @@ static ev_status take(shrinking *k, const stress_case *smaller, bool *took, ev_e
     fitness_stood stood = FITNESS_STOOD;
     fitness_verdict verdict;
     *took = false;
-    if (k->tries++ >= TRIES_MOST || ev_stop_asked())
+    if (k->tries++ >= TRIES_MOST || k->cost > COST_MOST || ev_stop_asked())
         return EV_OK;
     ev_status status = stress_try(k->s, smaller, &stood, &verdict, err);
+    k->cost += fitness_stress_cost(k->s->runs);
     fitness_stress_forget(k->s->runs);
     if (status != EV_OK || stood != FITNESS_FAILED)
         return status;

@@ -30,18 +30,32 @@ ev_status stress_try(stressing *s, const stress_case *c, fitness_stood *stood,
 
 /* ---- one shape ---- */
 
-ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with, ev_error *err) {
-    fitness_stood stood = FITNESS_STOOD;
+/* *stood: how the run ended; FITNESS_UNFIT if there was none. */
+static ev_status run_with(stressing *s, stress_case *c, task_case_inputs with, fitness_stood *stood,
+                          ev_error *err) {
     fitness_verdict verdict;
+    *stood = FITNESS_UNFIT;
     if (s->failed || ev_stop_asked())
         return EV_OK;
     c->with = with;
-    EV_TRY(stress_try(s, c, &stood, &verdict, err));
-    if (stood == FITNESS_FAILED) {
+    EV_TRY(stress_try(s, c, stood, &verdict, err));
+    if (*stood == FITNESS_FAILED) {
         s->failed = true;
         s->verdict = verdict;
         stress_case_copy(c, &s->worst);
     }
+    return EV_OK;
+}
+
+ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with, ev_error *err) {
+    fitness_stood ignored = FITNESS_STOOD;
+    return run_with(s, c, with, &ignored, err);
+}
+
+ev_status stress_try_pairs(stressing *s, stress_case *c, task_case_inputs with, ev_error *err) {
+    fitness_stood stood = FITNESS_STOOD;
+    for (with.power = 0; with.power < FIT_PAIRS_MOST && stood == FITNESS_STOOD; with.power++)
+        EV_TRY(run_with(s, c, with, &stood, err));
     return EV_OK;
 }
 
@@ -86,7 +100,9 @@ ev_status stress_try_others(stressing *s, stress_case *c, ev_pcg *rng, ev_error 
         with.variation = (task_variation)v;
         with.power = v == TASK_SCALED ? draw_power(rng) : 0;
         with.schedule = ev_pcg_below(rng, 2) == 0 ? 0 : 1 + (uint64_t)ev_pcg_next(rng);
-        if (changes(s->subject->t, with.variation))
+        if (task_variation_aliases(with.variation))
+            EV_TRY(stress_try_pairs(s, c, with, err));
+        else if (changes(s->subject->t, with.variation))
             EV_TRY(stress_try_with(s, c, with, err));
     }
     return EV_OK;

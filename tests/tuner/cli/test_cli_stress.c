@@ -237,7 +237,7 @@ static void mistakes_in_inputs(void **state) {
     } rows[] = {
         {"{\"variation\": \"tie\"}", "unknown variation \"tie\"; there are: plain, scaled"},
         {"{\"variation\": \"scaled\", \"power\": 21}", "21 must be from -20 to 20"},
-        {"{\"variation\": \"ties\", \"power\": 2}", "only the variation \"scaled\" has a power"},
+        {"{\"variation\": \"ties\", \"power\": 2}", "only the variations \"scaled\""},
         {"{\"fresh\": -1}", "-1 must be from 0"},
         {"{\"seed\": 1}", "unknown key"},
     };
