@@ -398,10 +398,15 @@ static void write_exchange(const rounds *r, const chain *c) {
     ir_share_set_incoming(r->sums->flow, it->phi, r->sums->loop->latch, total);
 }
 
+/* Lanes wait for each other around stores of what others may read, where all turns come by. */
 static void guard_turns(const rounds *r) {
-    for (uint32_t b = 0; b < r->sums->flow->count; b++) {
-        if (r->sums->loop->holds[b])
-            ir_share_guard_block(r->share, r->sums->flow->blocks[b], NULL, r->is_there, NULL);
+    const ir_flow *flow = r->sums->flow;
+    const ir_loop *loop = r->sums->loop;
+    for (uint32_t b = 0; b < flow->count; b++) {
+        bool is_common = loop->holds[b] && ir_dominance_over(&flow->over, b, loop->latch);
+        if (loop->holds[b])
+            ir_share_guard_block(r->share, flow->blocks[b], NULL, r->is_there,
+                                 is_common ? r->share->mask : NULL);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Sums: see sums_internal.h. A PHI of the loop's header is a sum if what it takes from the latch is
  * the PHI combined with other values by operations of one kind, also under conditions. */
+#include "ir/structure/analyses/affine_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/sums_internal.h"
 
@@ -293,9 +294,40 @@ static ev_status check_results(const ir_sums *p, ev_error *err) {
     return EV_OK;
 }
 
+/* Whether a value comes from scalar arguments or from memory. */
+static bool is_of_data(const ir_flow *flow, LLVMValueRef value, unsigned depth) {
+    if (LLVMIsAArgument(value))
+        return LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMPointerTypeKind;
+    if (depth == 0 || LLVMIsALoadInst(value) || LLVMIsAPHINode(value))
+        return true;
+    if (ir_flow_insn(flow, value) == IR_NONE)
+        return false;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (is_of_data(flow, LLVMGetOperand(value, (unsigned)k), depth - 1))
+            return true;
+    }
+    return false;
+}
+
+/* Threads begin up to a turn of each other behind the loop's start, and count on by as many. A
+ * counter of 32 bits that may begin anywhere would wrap around near the end of its type, where the
+ * loop's own does not. A signed one may not overflow; others that begin at a constant or at the
+ * number of a thread come near the end only if the loop makes some billions of turns. */
+static ev_status check_wrap(const ir_flow *flow, const ir_loop *loop, ev_error *err) {
+    LLVMValueRef next = ir_flow_incoming(flow, loop->induction, loop->latch);
+    bool is_wide = LLVMGetIntTypeWidth(LLVMTypeOf(loop->induction)) > 32;
+    bool is_signed = LLVMIsAInstruction(next) && LLVMGetNSW(next);
+    if (is_wide || is_signed || !is_of_data(flow, loop->start, DEEPEST_SUM))
+        return EV_OK;
+    return ev_fail(err, EV_BAD,
+                   "the loop's unsigned counter begins at an argument or at a value from memory, "
+                   "and may wrap around");
+}
+
 ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out, ev_error *err) {
     *out = (ir_sums){.flow = flow, .loop = loop, .key = IR_NONE};
     EV_TRY(ir_loop_check_counts(out->flow, out->loop, err));
+    EV_TRY(check_wrap(out->flow, out->loop, err));
     for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++)
         EV_TRY(add_sum(out, flow->insns[i], err));
     mark_key(out);
@@ -579,11 +611,42 @@ bool ir_share_is_effect(LLVMValueRef insn) {
     return deed == IR_DEED_STORE || (deed == IR_DEED_COUNTED && !LLVMIsALoadInst(insn));
 }
 
-static bool is_shared_store(LLVMValueRef insn) {
+/* Whether an argument points to memory that no other one points to. */
+static bool is_apart(const ir_share *share, LLVMValueRef base) {
+    static const char noalias[] = "noalias";
+    unsigned kind = LLVMGetEnumAttributeKindForName(noalias, sizeof noalias - 1);
+    LLVMValueRef function = share->s->function;
+    for (unsigned i = 0; i < LLVMCountParams(function); i++) {
+        if (LLVMGetParam(function, i) == base)
+            return LLVMGetEnumAttributeAtIndex(function, i + 1, kind) != NULL;
+    }
+    return false;
+}
+
+/* Whether the kernel reads by a base. */
+static bool is_read(const ir_share *share, LLVMValueRef base) {
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(share->s->function); b;
+         b = LLVMGetNextBasicBlock(b)) {
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            LLVMValueRef from = NULL;
+            if (ir_deed_of(i) != IR_DEED_LOAD || !ir_pointer_of(i))
+                continue;
+            (void)ir_affine_of_address(share->s->base->module, ir_pointer_of(i), &from);
+            if (from == base)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether other lanes may read what a store writes: in shared memory, in an array that the kernel
+ * reads, or in one that callers may pass twice. */
+static bool is_for_others(const ir_share *share, LLVMValueRef insn) {
+    LLVMValueRef base = NULL;
     if (!LLVMIsAStoreInst(insn))
         return false;
-    LLVMTypeRef pointer = LLVMTypeOf(LLVMGetOperand(insn, 1));
-    return LLVMGetPointerAddressSpace(pointer) != 1; /* generic ones may lead there */
+    (void)ir_affine_of_address(share->s->base->module, LLVMGetOperand(insn, 1), &base);
+    return !base || !is_apart(share, base) || is_read(share, base);
 }
 
 static void order_lanes(const ir_share *share, LLVMValueRef mask) {
@@ -606,23 +669,23 @@ void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef 
     LLVMBasicBlockRef rest = LLVMGetInstructionParent(first);
     LLVMBasicBlockRef head = ir_share_split_before(share, first);
     LLVMBasicBlockRef body = LLVMInsertBasicBlockInContext(share->s->base->context, rest, "");
-    bool shared = false;
+    bool waits = false;
     LLVMValueRef end = first;
     for (LLVMValueRef i = first;
          ir_share_is_effect(i) || (ir_deed_of(i) == IR_DEED_PURE && !LLVMIsATerminatorInst(i));
          i = end) {
         end = LLVMGetNextInstruction(i);
-        shared |= order && is_shared_store(i);
+        waits |= order && is_for_others(share, i);
         ir_share_move(share, i, ir_share_is_effect(i) ? body : head);
     }
     LLVMPositionBuilderAtEnd(share->builder, body);
     LLVMBuildBr(share->builder, rest);
-    if (shared) {
+    if (waits) {
         LLVMPositionBuilderBefore(share->builder, end);
         order_lanes(share, order);
     }
     LLVMPositionBuilderAtEnd(share->builder, head);
-    if (shared)
+    if (waits)
         order_lanes(share, order);
     LLVMBuildCondBr(share->builder, condition, body, rest);
 }

@@ -120,7 +120,8 @@ void ir_share_move(const ir_share *share, LLVMValueRef insn, LLVMBasicBlockRef b
 LLVMBasicBlockRef ir_share_split_before(const ir_share *share, LLVMValueRef first);
 /* Puts a run of effects, beginning at `first`, under a condition. What stands before them stays
  * before them in a block of its own, and so does arithmetic between them. `order` is NULL, or
- * a mask of lanes that wait for each other before and after stores that may go to shared memory. */
+ * a mask of lanes that wait for each other before and after stores of what other lanes may read:
+ * in shared memory, in an array that the kernel reads, or in one that callers may pass twice. */
 void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef condition,
                         LLVMValueRef order);
 /* Lets a counter grow by as many turns as the group has threads. A counter that does not wrap in

@@ -409,12 +409,15 @@ static bool is_own_store(LLVMValueRef insn) {
            LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(insn, 1))) == IR_SHARED_SPACE;
 }
 
-/* Lets the first thread of a team alone have the effects outside of the loops. */
+/* Lets the first thread of a team alone have the effects outside of the loops. Lanes of a warp wait
+ * for it where they may read what it writes; threads of other warps cannot, and the gates see that.
+ */
 static void guard_effects(const teaming *t) {
+    LLVMValueRef order = by_memory(t) ? NULL : t->share.mask;
     for (uint32_t b = 0; b < t->flow.count; b++) {
         if (!t->is_shared_out[b])
             ir_share_guard_block(&t->share, t->flow.blocks[b], is_own_store, t->share.is_first,
-                                 NULL);
+                                 order);
     }
 }
 

@@ -71,8 +71,8 @@ ev_status stress_try_plain(stressing *s, const stress_case *c, fitness_stood *st
 /* Tries a case with these inputs, in place of its own; the same. */
 ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with,
                           ev_error *err) EV_CHECKED;
-/* Tries a case with each pair of an input and an output in one buffer; the same. */
-ev_status stress_try_pairs(stressing *s, stress_case *c, task_case_inputs with,
+/* Tries a case with each pair of an input and an output in one buffer, in two orders; the same. */
+ev_status stress_try_pairs(stressing *s, stress_case *c, task_case_inputs with, ev_pcg *rng,
                            ev_error *err) EV_CHECKED;
 /* Tries a case under other schedules and with each variation of the data; the same. */
 ev_status stress_try_others(stressing *s, stress_case *c, ev_pcg *rng, ev_error *err) EV_CHECKED;

@@ -113,9 +113,9 @@ static ev_status try_few(stressing *s, stress_case *c, ev_pcg *rng, ev_error *er
     EV_TRY(stress_try_with(s, c, with, err));
     with.schedule = 0;
     with.variation = TASK_ALIASED;
-    EV_TRY(stress_try_pairs(s, c, with, err));
+    EV_TRY(stress_try_pairs(s, c, with, rng, err));
     with.variation = TASK_ALIASED_SMALL;
-    EV_TRY(stress_try_pairs(s, c, with, err));
+    EV_TRY(stress_try_pairs(s, c, with, rng, err));
     for (size_t i = 0; has_whole_data(s->subject->t) && i < 3; i++) {
         with.variation = wholes[i];
         EV_TRY(stress_try_with(s, c, with, err));

@@ -52,10 +52,16 @@ ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with, e
     return run_with(s, c, with, &ignored, err);
 }
 
-ev_status stress_try_pairs(stressing *s, stress_case *c, task_case_inputs with, ev_error *err) {
+ev_status stress_try_pairs(stressing *s, stress_case *c, task_case_inputs with, ev_pcg *rng,
+                           ev_error *err) {
     fitness_stood stood = FITNESS_STOOD;
-    for (with.power = 0; with.power < FIT_PAIRS_MOST && stood == FITNESS_STOOD; with.power++)
+    for (with.power = 0; with.power < FIT_PAIRS_MOST && stood == FITNESS_STOOD; with.power++) {
+        with.schedule = 0;
         EV_TRY(run_with(s, c, with, &stood, err));
+        with.schedule = 1 + (uint64_t)ev_pcg_next(rng);
+        if (stood == FITNESS_STOOD)
+            EV_TRY(run_with(s, c, with, &stood, err));
+    }
     return EV_OK;
 }
 
@@ -101,7 +107,7 @@ ev_status stress_try_others(stressing *s, stress_case *c, ev_pcg *rng, ev_error 
         with.power = v == TASK_SCALED ? draw_power(rng) : 0;
         with.schedule = ev_pcg_below(rng, 2) == 0 ? 0 : 1 + (uint64_t)ev_pcg_next(rng);
         if (task_variation_aliases(with.variation))
-            EV_TRY(stress_try_pairs(s, c, with, err));
+            EV_TRY(stress_try_pairs(s, c, with, rng, err));
         else if (changes(s->subject->t, with.variation))
             EV_TRY(stress_try_with(s, c, with, err));
     }

@@ -308,7 +308,6 @@ static inline bool all_here(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
     do {                                                                                           \
         if (!all_here(w, ip, regs, slot, mask))                                                    \
             return NULL;                                                                           \
-        race_sync_warp(w);                                                                         \
     } while (0)
 
 #define EXCHANGED                                                                                  \
@@ -317,8 +316,11 @@ static inline bool all_here(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
             vm_event_push(w, pc_of(w, ip), mask);                                                  \
     } while (0)
 
+/* It alone orders the lanes' accesses to memory (PTX ISA, bar.warp.sync): shuffles and votes, for
+ * which lanes wait as well, do not. */
 HANDLER(BARWARP) {
     MEET(ip->a);
+    race_sync_warp(w);
     EXCHANGED;
     NEXT;
 }
