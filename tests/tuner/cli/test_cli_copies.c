@@ -40,6 +40,30 @@ static const char paint[] =
          "        y[i * 2 * n + at[i * n + j]] = x[i * n + j];\n"
          "}\n";
 
+/* As fir, with one more input. */
+static const char taps[] = HEAD
+    "taps(const float *w, const float *x, float *y, int rows, int n) {\n" ROW "    y[i] = x[i];\n"
+    "    for (int j = 1; j < n; j++)\n"
+    "        y[j * rows + i] = w[j * rows + i] * x[j * rows + i] + 0.25f * x[(j - 1) * rows + i];\n"
+    "}\n";
+/* Takes numbers of a row by their places. */
+static const char pick[] =
+    HEAD "pick(const float *x, const int *at, float *y, int rows, int n) {\n" ROW
+         "    for (int j = 0; j < n; j++)\n"
+         "        y[i * 2 * n + j] = x[i * 2 * n + at[i * n + j]];\n"
+         "}\n";
+/* Between the loop that writes a row and the one that reads it from its end, a sum. */
+static const char mirror[] = HEAD
+    "mirror(const float *__restrict__ x, float *__restrict__ y, float *__restrict__ z, int rows,\n"
+    "       int n) {\n" ROW "    float sum = 0.0f;\n"
+    "    for (int j = 0; j < n; j++)\n"
+    "        y[i * n + j] = 0.5f * x[i * n + j];\n"
+    "    for (int j = 0; j < n; j++)\n"
+    "        sum += x[i * n + j] * x[i * n + j];\n"
+    "    for (int j = 0; j < n; j++)\n"
+    "        z[i * n + j] = y[i * n + n - 1 - j] + sum;\n"
+    "}\n";
+
 #define FLOATS(name, kind, count, generator)                                                       \
     "  {\"name\": \"" name "\", \"kind\": \"" kind "\", \"type\": \"f32\", \"count\": \"" count    \
     "\", \"data\": {\"generator\": \"" generator "\"}},\n"
@@ -63,6 +87,7 @@ static const char paint[] =
     "{\"kind\": \"specialise\", \"anchor\": \"" argument "\", \"option\": 640, \"form\": "         \
     "\"equal\"}"
 #define AHEAD "{\"kind\": \"pipeline-loads\", \"anchor\": \"loop 0\", \"option\": 1}"
+#define TWO_AHEAD "{\"kind\": \"pipeline-loads\", \"anchor\": \"loop 0\", \"option\": 2}"
 #define TURNS "{\"kind\": \"unroll-turns\", \"anchor\": \"loop 0\", \"option\": 4}"
 #define SPLIT "{\"kind\": \"split-threads\", \"option\": 32, \"form\": \"neighbours\"}"
 
@@ -84,7 +109,21 @@ static const struct copy {
      X "  {\"name\": \"at\", \"kind\": \"in\", \"type\": \"s32\", \"count\": \"rows * n\",\n"
        "   \"data\": {\"generator\": \"dropout_indices\", \"of\": \"2 * n\", \"each\": "
        "\"n\"}},\n" FLOATS("y", "inout", "rows * 2 * n", "zeros") SIZES,
-     "", SPLIT, "race-global", TURNS}};
+     "", SPLIT, "race-global", TURNS},
+    /* w and y in one buffer are right in the copy, x and y are not. */
+    {"taps", taps, FLOATS("w", "in", "rows * n", "normal") X OUT("y") SIZES, "",
+     SPECIALISE("a4") ", " AHEAD, "with an input and an output in one buffer", SPECIALISE("a4")},
+    /* The places of a row ascend in the task's own data: what is loaded ahead was not written yet.
+     */
+    {"pick", pick,
+     FLOATS("x", "in", "rows * 2 * n",
+            "normal") "  {\"name\": \"at\", \"kind\": \"in\", \"type\": \"s32\", \"count\": \"rows "
+                      "* n\",\n"
+                      "   \"data\": {\"generator\": \"dropout_indices\", \"of\": \"2 * n\", "
+                      "\"each\": \"n\"}},\n" FLOATS("y", "inout", "rows * 2 * n", "zeros") SIZES,
+     "", TWO_AHEAD, "and small whole numbers among the inputs", TURNS},
+    /* Shuffles order no memory. */
+    {"mirror", mirror, X OUT("y") OUT("z") SIZES, "", SPLIT, "race-global", TURNS}};
 
 static void write_copy(const struct copy *c, const char *edits) {
     char task[4000], genome[1000], name[16];
@@ -127,14 +166,14 @@ static void copies_are_reached(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++) {
         write_copy(&copies[i], copies[i].genome);
-        json_t *json = cli_json(check("1"), 1);
+        json_t *json = cli_json(check("8"), 1);
         expect_words(json, copies[i].reason);
         json_decref(json);
         write_copy(&copies[i], copies[i].right);
         json = cli_json(check("8"), 0);
         const json_t *row = json_array_get(json_object_get(json, "stresses"), 0);
         assert_string_equal(ev_json_text(row, "verdict", ""), "pass");
-        assert_in_range(ev_json_integer(row, "unreached", -1), 0, 60);
+        assert_in_range(ev_json_integer(row, "unreached", -1), 0, 99);
         json_decref(json);
     }
 }
