@@ -422,7 +422,9 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
 }
 
 vm_checks fit_checks(const fitness *f) {
-    vm_checks checks = f->is_unfenced ? VM_CHECK_BUT_FENCES : VM_CHECK_ALL;
+    vm_checks checks = VM_CHECK_ALL;
+    checks &= f->is_unfenced ? ~(vm_checks)VM_CHECK_FENCES : checks;
+    checks &= f->trusts_shuffles ? ~(vm_checks)VM_CHECK_LANES : checks;
     if (f->t->ranks != NULL && !f->t->begins_together)
         checks |= VM_CHECK_BEGIN;
     if (f->t->ranks != NULL && !f->t->ends_together)
@@ -551,23 +553,36 @@ static void note_baseline(const fitness *f, fit_case *c, const fit_result *r) {
         .rebuilds = device_rebuilds(f->d)};
 }
 
-/* Runs the baseline. A baseline that reads what a flag announced without an acquire fence is taken
- * as it is, and no variant is held to more: many published kernels take a ticket and leave the
- * fence out. */
+static bool has_race(const fit_result *r) {
+    vm_trap_kind kind = r->run.outcome.fault.kind;
+    return !r->ran && (kind == VM_TRAP_RACE_GLOBAL || kind == VM_TRAP_RACE_SHARED);
+}
+
+/* Runs the baseline. A baseline that reads what a flag announced without an acquire fence, or that
+ * takes a shuffle to order memory between lanes, is taken as it is, and no variant is held to more:
+ * many published kernels take a ticket and leave the fence out. */
 static ev_status run_baseline(fitness *f, fit_case *c, const fit_trial *trial, fit_result *out,
                               ev_error *err) {
+    static const struct {
+        bool unfenced, shuffles;
+    } ways[] = {{true, false}, {false, true}, {true, true}};
+    const bool unfenced = f->is_unfenced, shuffles = f->trusts_shuffles;
     fit_run_options options = options_for(f, c, trial->who, 0);
     options.is_baseline = true;
     options.fuel = baseline_fuel(f);
     options.seed = 0;
+    bool has_checks = (options.checks & VM_CHECK_RACES) != 0;
     EV_TRY(run_and_compare(f, c, trial, &options, false, out, err));
-    bool may_lack_fence = !f->is_unfenced && (options.checks & VM_CHECK_FENCES) != 0;
-    if (out->ran || !may_lack_fence || out->run.outcome.fault.kind != VM_TRAP_RACE_GLOBAL)
-        return EV_OK;
-    f->is_unfenced = true;
-    options.checks = fit_checks(f);
-    EV_TRY(run_and_compare(f, c, trial, &options, false, out, err));
-    f->is_unfenced = out->ran;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0] && has_checks && has_race(out); i++) {
+        f->is_unfenced = unfenced || ways[i].unfenced;
+        f->trusts_shuffles = shuffles || ways[i].shuffles;
+        options.checks = fit_checks(f);
+        EV_TRY(run_and_compare(f, c, trial, &options, false, out, err));
+    }
+    if (!out->ran) {
+        f->is_unfenced = unfenced;
+        f->trusts_shuffles = shuffles;
+    }
     return EV_OK;
 }
 

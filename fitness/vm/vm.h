@@ -210,16 +210,18 @@ enum {
      * address or what others see: code without optimisation copies padding (vm_undefined.c). */
     VM_CHECK_INIT = 1,
     VM_CHECK_RACES = 2,
-    VM_CHECK_BUT_FENCES = 3, /* INIT and RACES */
     /* With RACES, in a launch without ranks: a plain load of what a flag announced, although no
      * acquire fence came after the flag's read. Hardware may then give the load an older value. */
     VM_CHECK_FENCES = 4,
-    VM_CHECK_ALL = 7,
     /* With RACES, in a launch of several ranks that begin and end apart (vm_apart.c): */
     VM_CHECK_BEGIN = 8, /* a plain read of what a peer has before its launch, when the reader has
                            no message of scope .sys from it yet */
     VM_CHECK_END = 16,  /* a write into a peer's memory that no message of scope .sys told the peer
                            of before it ended */
+    /* With RACES: shuffles and votes order no memory between the lanes of a warp. Without this bit
+     * they do, as bar.warp.sync does. */
+    VM_CHECK_LANES = 32,
+    VM_CHECK_ALL = VM_CHECK_INIT | VM_CHECK_RACES | VM_CHECK_FENCES | VM_CHECK_LANES,
 };
 typedef unsigned vm_checks; /* bits VM_CHECK_* */
 

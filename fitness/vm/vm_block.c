@@ -152,6 +152,7 @@ bool vm_block_make(vm_state *s, vm_block *b) {
         w->check_init = s->launch->checks & VM_CHECK_INIT;
         w->check_races = s->launch->checks & VM_CHECK_RACES;
         w->check_fences = w->check_races && s->launch->checks & VM_CHECK_FENCES;
+        w->check_lanes = w->check_races && s->launch->checks & VM_CHECK_LANES;
         w->check_begin = w->check_races && s->heard && s->launch->checks & VM_CHECK_BEGIN;
         w->check_end = w->check_races && s->heard && s->launch->checks & VM_CHECK_END;
         w->approx = s->launch->approx;

@@ -130,7 +130,7 @@ struct vm_warp {
     uint32_t cc;       /* carry flag of each lane */
     bool observed;
     bool tracked; /* of a job, or ranked: vm_state */
-    bool check_init, check_races, check_fences;
+    bool check_init, check_races, check_fences, check_lanes;
     bool check_begin, check_end; /* of other ranks: vm_apart.c */
     vm_approx approx;
     vm_state *state;

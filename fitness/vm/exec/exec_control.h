@@ -308,6 +308,8 @@ static inline bool all_here(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
     do {                                                                                           \
         if (!all_here(w, ip, regs, slot, mask))                                                    \
             return NULL;                                                                           \
+        if (!w->check_lanes)                                                                       \
+            race_sync_warp(w);                                                                     \
     } while (0)
 
 #define EXCHANGED                                                                                  \
@@ -317,7 +319,7 @@ static inline bool all_here(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
     } while (0)
 
 /* It alone orders the lanes' accesses to memory (PTX ISA, bar.warp.sync): shuffles and votes, for
- * which lanes wait as well, do not. */
+ * which lanes wait as well, do not (VM_CHECK_LANES). */
 HANDLER(BARWARP) {
     MEET(ip->a);
     race_sync_warp(w);

@@ -64,6 +64,17 @@ static const char mirror[] = HEAD
     "        z[i * n + j] = y[i * n + n - 1 - j] + sum;\n"
     "}\n";
 
+/* A start that takes a shuffle to order memory between lanes. */
+static const char trusting[] =
+    HEAD "trusting(const float *__restrict__ x, float *__restrict__ y, int rows, int n) {\n"
+         "    __shared__ float s[64];\n"
+         "    int i = blockIdx.x * 64 + threadIdx.x;\n"
+         "    s[threadIdx.x] = i < rows * n ? x[i] : 0.0f;\n"
+         "    int all = __shfl_sync(0xffffffff, i, 0);\n"
+         "    if (i < rows * n)\n"
+         "        y[i] = s[threadIdx.x] + s[threadIdx.x & 32] * (float)(all >= 0);\n"
+         "}\n";
+
 #define FLOATS(name, kind, count, generator)                                                       \
     "  {\"name\": \"" name "\", \"kind\": \"" kind "\", \"type\": \"f32\", \"count\": \"" count    \
     "\", \"data\": {\"generator\": \"" generator "\"}},\n"
@@ -197,8 +208,19 @@ static void a_timed_case_shows_a_race(void **state) {
     json_decref(json);
 }
 
+/* Its variants are held to no more. */
+static void a_start_may_trust_shuffles(void **state) {
+    (void)state;
+    static const struct copy c = {
+        .kernel = "trusting", .source = trusting, .arguments = X OUT("y") SIZES, .beside = ""};
+    write_copy(&c, "{\"kind\": \"pipeline\", \"option\": 19}");
+    cli_copy_changed("copy.json", "copy.json", "ceil_div(rows, 64)", "ceil_div(rows * n, 64)");
+    json_decref(cli_json(check("4"), 0));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_reached),
+                                       cmocka_unit_test(a_start_may_trust_shuffles),
                                        cmocka_unit_test(a_timed_case_shows_a_race)};
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
