@@ -211,3 +211,21 @@ extern "C" __global__ void run_once(PARAMETERS) {
         y[0] = sum;
     }
 }
+
+/* Sums of a range that begins at an argument, by an unsigned counter, which may wrap around near the
+ * end of its type, and by a signed one, which may not overflow. */
+extern "C" __global__ void range_unsigned(PARAMETERS) {
+    ROW;
+    float sum = 0;
+    for (unsigned c = (unsigned)m; c < (unsigned)(m + n); c++)
+        sum += x[c - (unsigned)m];
+    y[0] = sum;
+}
+
+extern "C" __global__ void range_signed(PARAMETERS) {
+    ROW;
+    float sum = 0;
+    for (int c = m; c < m + n; c++)
+        sum += x[c - m];
+    y[0] = sum;
+}

@@ -144,6 +144,8 @@ static const subject subjects[] = {
     {"run_before", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"run_both", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"run_some", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"range_unsigned", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"range_signed", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"run_several", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"run_twice", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"run_down", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
