@@ -203,13 +203,14 @@ static ev_status judge_cover(fitness *f, fit_case *c, const fit_trial *trial, fi
 
 static ev_status run_checked(fitness *f, fit_case *c, const fit_trial *trial, fit_result *r,
                              ev_error *err) {
-    fit_run_options options = {.covers = true, .checks = fit_checks(f), .fuel = CHECKED_FUEL};
+    fit_run_options options = {
+        .covers = true, .checks = fit_checks(f), .fuel = CHECKED_FUEL, .jobs = f->options.jobs};
     return fit_try_options(f, c, trial, &options, r, err);
 }
 
-/* Whether the candidate's own start is wrong there, too. */
-static ev_status fails_alike(fitness *f, fit_case *c, const fit_trial *trial, bool *alike,
-                             ev_error *err) {
+/* Whether the candidate's own start traps there as well, in the same way. */
+static ev_status traps_alike(fitness *f, fit_case *c, const fit_trial *trial, vm_trap_kind kind,
+                             bool *alike, ev_error *err) {
     fit_start start;
     fit_result *r = malloc(sizeof *r);
     if (r == NULL)
@@ -218,7 +219,7 @@ static ev_status fails_alike(fitness *f, fit_case *c, const fit_trial *trial, bo
     const fit_trial own = {.who = &start.who, .kernel = start.kernel};
     if (status == EV_OK)
         status = run_checked(f, c, &own, r, err);
-    *alike = status == EV_OK && !r->ok;
+    *alike = status == EV_OK && !r->ran && r->run.outcome.fault.kind == kind;
     fit_start_free(&start);
     free(r);
     return status;
@@ -236,8 +237,8 @@ static ev_status check_sample(fitness *f, fit_case *c, const fit_trial *trial, s
         return ev_fail_memory(err, sizeof *r);
     ev_status status = run_checked(f, c, trial, r, err);
     bool is_spent = status == EV_OK && !r->ran && r->run.outcome.fault.kind == VM_TRAP_FUEL;
-    if (status == EV_OK && !r->ok && !is_spent)
-        status = fails_alike(f, c, trial, &alike, err);
+    if (status == EV_OK && !r->ran && !is_spent)
+        status = traps_alike(f, c, trial, r->run.outcome.fault.kind, &alike, err);
     if (status == EV_OK && !r->ok && !is_spent && !alike)
         fit_stop(s, GATE_PROMOTED, r, "%s", r->reason);
     if (status == EV_OK)

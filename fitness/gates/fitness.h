@@ -256,6 +256,8 @@ void fitness_stress_forget(fitness_stress *s);
 void fitness_stress_allow(fitness_stress *s, uint32_t cost, uint32_t elements);
 /* Thread instructions of the baseline at the case that was tried last. */
 double fitness_stress_cost(const fitness_stress *s);
+/* Elements of all buffers of the case that was made last. */
+uint64_t fitness_stress_elements(const fitness_stress *s);
 /* Runs the candidate without checks. *reaches: it executed an instruction that is not reached yet.
  * The case is borrowed until fitness_stress_forget. */
 ev_status fitness_stress_probe(fitness_stress *s, const task_case *at, bool *reaches,

@@ -572,18 +572,19 @@ static ev_status run_baseline(fitness *f, fit_case *c, const fit_trial *trial, f
     options.fuel = baseline_fuel(f);
     options.seed = 0;
     bool has_checks = (options.checks & VM_CHECK_RACES) != 0;
-    EV_TRY(run_and_compare(f, c, trial, &options, false, out, err));
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0] && has_checks && has_race(out); i++) {
+    ev_status status = run_and_compare(f, c, trial, &options, false, out, err);
+    for (size_t i = 0;
+         status == EV_OK && i < sizeof ways / sizeof ways[0] && has_checks && has_race(out); i++) {
         f->is_unfenced = unfenced || ways[i].unfenced;
         f->trusts_shuffles = shuffles || ways[i].shuffles;
         options.checks = fit_checks(f);
-        EV_TRY(run_and_compare(f, c, trial, &options, false, out, err));
+        status = run_and_compare(f, c, trial, &options, false, out, err);
     }
-    if (!out->ran) {
+    if (status != EV_OK || !out->ok) {
         f->is_unfenced = unfenced;
         f->trusts_shuffles = shuffles;
     }
-    return EV_OK;
+    return status;
 }
 
 bool fit_baseline_has(const fitness *f, bool (*has)(const device_kernel *)) {

@@ -31,6 +31,7 @@ struct fitness_stress {
     uint64_t elements_most;                /* of all buffers of a case */
     uint32_t cost_factor, elements_factor; /* of these */
     double cost;                           /* of the case tried last, in the same unit */
+    uint64_t elements;                     /* of the case made last */
     size_t insn_count;
     uint64_t *executions; /* [insn_count], of the last plain run */
     bool *reached;        /* [insn_count] */
@@ -99,6 +100,10 @@ static ev_status make_room(fitness_stress *s, ev_error *err) {
 
 double fitness_stress_cost(const fitness_stress *s) {
     return s->cost;
+}
+
+uint64_t fitness_stress_elements(const fitness_stress *s) {
+    return s->elements;
 }
 
 size_t fitness_stress_insns(const fitness_stress *s) {
@@ -199,12 +204,13 @@ static ev_status need_starts(fitness_stress *s, fit_case *c, ev_error *err) {
 }
 
 /* Gives a case of a size that the stress pays for. EV_BAD: it is none. */
-static ev_status get_case(const fitness_stress *s, const task_case *at, fit_case **out,
-                          ev_error *err) {
+static ev_status get_case(fitness_stress *s, const task_case *at, fit_case **out, ev_error *err) {
     uint64_t elements = 0;
+    s->elements = 0;
     EV_TRY(elements_of(s->f->t, at, &elements, err));
     if (elements > s->elements_factor * s->elements_most)
         return ev_fail(err, EV_BAD, "too large");
+    s->elements = elements;
     return fit_case_get(s->f, at, fit_usual_inputs(s->f), out, err);
 }
 
@@ -246,6 +252,8 @@ static ev_status probe(fitness_stress *s, const task_case *at, ev_error *err) {
     fit_case *c = NULL;
     fit_run run;
     EV_TRY(get_case(s, at, &c, err));
+    EV_TRY(fit_case_get(s->f, at, fit_inputs_for(s->f, at, fit_usual_inputs(s->f), s->trial.who),
+                        &c, err));
     const fit_run_options options = {.all_blocks = true,
                                      .checks = VM_CHECK_NONE,
                                      .fuel = PROBE_FACTOR * s->f->options.baseline_fuel,
@@ -294,7 +302,6 @@ static ev_status try_legal(fitness_stress *s, const task_case *at, fit_case *pla
     } else {
         ev_status status =
             fit_try_variation(s->f, at, with, &s->trial, &s->start, &usable, r, &why);
-        usable = usable || status == EV_BAD;
         EV_TRY(blame(status, &why, at, r, err));
     }
     if (usable)

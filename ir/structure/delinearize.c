@@ -485,7 +485,7 @@ static void move_divisor(delinearizing *d) {
 
 /* Writes a new first block, which finds the thread's place or ends. */
 static ev_status write_entry(delinearizing *d, ev_error *err) {
-    bool bounded = ir_flat_is_bounded(&d->flow, d->axis, d->size);
+    bool bounded = ir_flat_keeps_others_away(d->s, &d->flow, d->axis, d->size);
     ir_entry entry = ir_flat_open(d->s, &d->flow, d->builder);
     move_divisor(d);
     /* No launch has so many threads along y or z that the number wraps, nor along x if the columns

@@ -98,7 +98,8 @@ static bool bounds(const ir_flow *flow, const bool *is_place, const ir_test *tes
            ((test->leaves_if ? below : above) && factor < 0);
 }
 
-bool ir_flat_is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size) {
+/* Whether one of the kernel's tests at its beginning does so for the number along the axis. */
+static bool is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size) {
     ir_guards guards;
     bool bounded = false;
     bool *is_place = EV_NEW_ARRAY(flow->arena, bool, flow->insn_count + 1);
@@ -112,6 +113,25 @@ bool ir_flat_is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size) {
     for (uint32_t t = 0; is_place && t < guards.test_count; t++)
         bounded |= bounds(flow, is_place, &guards.tests[t], axis, size);
     return bounded;
+}
+
+/* Whether the grid has just the blocks that its threads need: "ceil_div(E, size)". A grid that is
+ * capped may have fewer threads than the kernel's test lets pass. */
+static bool has_all_blocks(const ir_structure *s, uint32_t axis) {
+    static const char call[] = "ceil_div(";
+    const launch_rule *rule = ir_structure_rule(s);
+    const char *at = rule ? rule->grid[axis] : "";
+    if (strncmp(at, call, sizeof call - 1) != 0)
+        return false;
+    at += sizeof call - 1;
+    for (unsigned depth = 1; *at && depth > 0; at++)
+        depth += *at == '(' ? 1u : *at == ')' ? -1u : 0u;
+    return *at == '\0';
+}
+
+bool ir_flat_keeps_others_away(const ir_structure *s, const ir_flow *flow, uint32_t axis,
+                               uint32_t size) {
+    return has_all_blocks(s, axis) && is_bounded(flow, axis, size);
 }
 
 static LLVMValueRef never_wraps(LLVMValueRef value) {

@@ -17,9 +17,11 @@ int64_t ir_flat_factor(const ir_affine *form, uint32_t axis, uint32_t size);
 /* Whether a value is the number of the thread in the grid along an axis whose blocks have `size`
  * threads. */
 bool ir_flat_is(LLVMValueRef value, uint32_t axis, uint32_t size);
-/* Whether one of the kernel's tests at its beginning lets a thread stay only if that number is
- * below something that has no place of a thread or block in it. Without memory: false. */
-bool ir_flat_is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size);
+/* Whether the kernel's own test keeps threads away that its launch does not have: a thread
+ * stays only if its number is below something that has no place of a thread or block in it, and the
+ * grid is not capped. A guess: that test and grid mean the same number. Without memory: false. */
+bool ir_flat_keeps_others_away(const ir_structure *s, const ir_flow *flow, uint32_t axis,
+                               uint32_t size);
 /* Writes that number where the builder stands, for blocks of `threads`, in 32 or 64 bits. In 32
  * bits it wraps along x where a grid has more threads than that; the caller says whether it may. */
 LLVMValueRef ir_flat_write(const ir_structure *s, LLVMBuilderRef builder, uint32_t axis,

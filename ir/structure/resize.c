@@ -9,8 +9,9 @@
  * or takes.
  *
  * The last blocks may have threads that the old grid had not. The kernel's own test that the number
- * is below something keeps them away, if there is one at its beginning (a guess: that it does),
- * else a new test of the old grid's size. */
+ * is below something keeps them away, if there is one at its beginning and the grid is not capped
+ * (a guess: that the test and the grid mean the same number), else a new test of the old grid's
+ * size. */
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/flat_internal.h"
 
@@ -49,8 +50,9 @@ static bool kernel_reads(const resizing *r, const char *what, uint32_t axis) {
 
 /* Whether the old grid has each thread of the new one, or the kernel tests that itself. */
 static bool is_tested(const resizing *r, const change *c) {
-    return c->before % c->after == 0 || (ir_flat_is_bounded(&r->flow, c->axis, c->before) &&
-                                         !kernel_reads(r, "nctaid", c->axis));
+    return c->before % c->after == 0 ||
+           (ir_flat_keeps_others_away(r->s, &r->flow, c->axis, c->before) &&
+            !kernel_reads(r, "nctaid", c->axis));
 }
 
 /* ---- what is refused --------------------------------------------------------------------------

@@ -294,14 +294,28 @@ static ev_status check_results(const ir_sums *p, ev_error *err) {
     return EV_OK;
 }
 
-/* Whether a value comes from scalar arguments or from memory. */
+static const ir_loop *loop_of_counter(const ir_flow *flow, LLVMValueRef phi) {
+    for (uint32_t l = 0; l < flow->loop_count; l++) {
+        if (flow->loops[l].induction == phi)
+            return &flow->loops[l];
+    }
+    return NULL;
+}
+
+/* Whether a value comes from scalar arguments or from memory. A loop's counter comes from where its
+ * start does. */
 static bool is_of_data(const ir_flow *flow, LLVMValueRef value, unsigned depth) {
     if (LLVMIsAArgument(value))
         return LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMPointerTypeKind;
-    if (depth == 0 || LLVMIsALoadInst(value) || LLVMIsAPHINode(value))
-        return true;
     if (ir_flow_insn(flow, value) == IR_NONE)
         return false;
+    ir_deed deed = ir_deed_of(value);
+    if (depth == 0 || deed == IR_DEED_LOAD || deed == IR_DEED_COUNTED)
+        return true;
+    if (LLVMIsAPHINode(value)) {
+        const ir_loop *loop = loop_of_counter(flow, value);
+        return !loop || is_of_data(flow, loop->start, depth - 1);
+    }
     for (int k = 0; k < LLVMGetNumOperands(value); k++) {
         if (is_of_data(flow, LLVMGetOperand(value, (unsigned)k), depth - 1))
             return true;
@@ -309,30 +323,37 @@ static bool is_of_data(const ir_flow *flow, LLVMValueRef value, unsigned depth) 
     return false;
 }
 
-/* Threads begin up to a turn of each other behind the loop's start, and count on by as many. A
- * counter of 32 bits that may begin anywhere would wrap around near the end of its type, where the
- * loop's own does not. A signed one may not overflow; others that begin at a constant or at the
- * number of a thread come near the end only if the loop makes some billions of turns. */
-static ev_status check_wrap(const ir_flow *flow, const ir_loop *loop, ev_error *err) {
-    LLVMValueRef next = ir_flow_incoming(flow, loop->induction, loop->latch);
-    bool is_wide = LLVMGetIntTypeWidth(LLVMTypeOf(loop->induction)) > 32;
-    bool is_signed = LLVMIsAInstruction(next) && LLVMGetNSW(next);
-    if (is_wide || is_signed || !is_of_data(flow, loop->start, DEEPEST_SUM))
+/* Whether the loop's counter, of 32 bits, may begin anywhere. Threads begin up to a round of turns
+ * behind its start, and count on by as many: such a counter would wrap around near the end of its
+ * type, where the loop's own does not. Counters that begin at a constant or at the number of a
+ * thread are taken not to come near: their loop would make some billions of turns. */
+static bool may_wrap(const ir_flow *flow, const ir_loop *loop) {
+    return LLVMGetIntTypeWidth(LLVMTypeOf(loop->induction)) <= 32 && loop->step > 0 &&
+           is_of_data(flow, loop->start, DEEPEST_SUM);
+}
+
+/* The counter stops at its bound (count_below) if turns run below it. */
+static ev_status check_wrap(const ir_sums *p, ev_error *err) {
+    const ir_loop *loop = p->loop;
+    bool is_below = loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT;
+    if (!p->wraps ||
+        (is_below && !p->runs && LLVMTypeOf(loop->bound) == LLVMTypeOf(loop->induction)))
         return EV_OK;
     return ev_fail(err, EV_BAD,
-                   "the loop's unsigned counter begins at an argument or at a value from memory, "
-                   "and may wrap around");
+                   "the loop's counter begins at an argument or at a value from memory, and may "
+                   "wrap around");
 }
 
 ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out, ev_error *err) {
     *out = (ir_sums){.flow = flow, .loop = loop, .key = IR_NONE};
     EV_TRY(ir_loop_check_counts(out->flow, out->loop, err));
-    EV_TRY(check_wrap(out->flow, out->loop, err));
+    out->wraps = may_wrap(out->flow, out->loop);
     for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++)
         EV_TRY(add_sum(out, flow->insns[i], err));
     mark_key(out);
     for (uint32_t i = 0; i < out->count; i++)
         out->runs |= out->items[i].runs;
+    EV_TRY(check_wrap(out, err));
     return check_results(out, err);
 }
 
@@ -361,27 +382,51 @@ void ir_share_stand_at_end(const ir_share *share, const ir_flow *flow, uint32_t 
     LLVMSetCurrentDebugLocation2(share->builder, NULL);
 }
 
+/* Whether a counter stops at the loop's bound. */
+static bool stops(const ir_sums *sums, const ir_sum *it) {
+    return sums->wraps && it->phi == sums->loop->induction;
+}
+
+/* A counter that is `from`, not above the bound, and `ahead` of it: the bound, if it is not below.
+ */
+static LLVMValueRef count_below(const ir_share *share, const ir_sums *sums, LLVMValueRef from,
+                                LLVMValueRef ahead) {
+    LLVMBuilderRef b = share->builder;
+    LLVMValueRef left = LLVMBuildSub(b, sums->loop->bound, from, "");
+    LLVMValueRef is_below = LLVMBuildICmp(b, LLVMIntUGT, left, ahead, "");
+    return LLVMBuildSelect(b, is_below, LLVMBuildAdd(b, from, ahead, ""), sums->loop->bound, "");
+}
+
 void ir_share_count_on(const ir_share *share, const ir_sums *sums, const ir_sum *it) {
     const ir_flow *flow = sums->flow;
     LLVMTypeRef type = LLVMTypeOf(it->phi);
     LLVMValueRef old = ir_flow_incoming(flow, it->phi, sums->loop->latch);
-    uint64_t round = (uint64_t)it->step * share->threads;
+    LLVMValueRef round = LLVMConstInt(type, (uint64_t)it->step * share->threads, true);
     ir_share_stand_at_end(share, flow, sums->loop->latch);
-    LLVMValueRef next = LLVMBuildAdd(share->builder, it->phi, LLVMConstInt(type, round, true), "");
-    if (LLVMIsAInstruction(next))
-        LLVMSetNSW(next, LLVMGetNSW(old));
+    LLVMValueRef next = stops(sums, it) ? count_below(share, sums, it->phi, round)
+                                        : LLVMBuildAdd(share->builder, it->phi, round, "");
+    if (!stops(sums, it) && LLVMIsAInstruction(next))
+        LLVMSetNSW(next, LLVMGetNSW(old) && !sums->wraps);
     ir_share_set_incoming(flow, it->phi, sums->loop->latch, next);
 }
 
+/* A loop without a turn has its counter beyond the bound, where it stays. */
 static void spread_count(const ir_share *share, const ir_sums *sums, const ir_sum *it) {
     const ir_flow *flow = sums->flow;
+    LLVMBuilderRef b = share->builder;
     LLVMTypeRef type = LLVMTypeOf(it->phi);
     ir_share_stand_at_end(share, flow, sums->loop->preheader);
-    LLVMValueRef place = LLVMBuildIntCast2(share->builder, share->place, type, false, "");
+    LLVMValueRef place = LLVMBuildIntCast2(b, share->place, type, false, "");
     LLVMValueRef step = LLVMConstInt(type, (unsigned long long)it->step, true);
     LLVMValueRef start = ir_flow_incoming(flow, it->phi, sums->loop->preheader);
-    LLVMValueRef own =
-        LLVMBuildAdd(share->builder, start, LLVMBuildMul(share->builder, place, step, ""), "");
+    LLVMValueRef ahead = LLVMBuildMul(b, place, step, "");
+    LLVMValueRef own = NULL;
+    if (stops(sums, it)) {
+        LLVMValueRef any = LLVMBuildICmp(b, sums->loop->stays, start, sums->loop->bound, "");
+        own = LLVMBuildSelect(b, any, count_below(share, sums, start, ahead), start, "");
+    } else {
+        own = LLVMBuildAdd(b, start, ahead, "");
+    }
     ir_share_set_incoming(flow, it->phi, sums->loop->preheader, own);
     ir_share_count_on(share, sums, it);
 }
@@ -632,7 +677,7 @@ static bool is_read(const ir_share *share, LLVMValueRef base) {
             if (ir_deed_of(i) != IR_DEED_LOAD || !ir_pointer_of(i))
                 continue;
             (void)ir_affine_of_address(share->s->base->module, ir_pointer_of(i), &from);
-            if (from == base)
+            if (from == base || (from && LLVMIsAInstruction(from))) /* that may lead anywhere */
                 return true;
         }
     }

@@ -44,6 +44,7 @@ typedef struct ir_sums {
     uint32_t count;
     bool any;     /* one of them is no count */
     bool runs;    /* one of them is a running sum */
+    bool wraps;   /* the loop's counter may come near the end of its type */
     uint32_t key; /* of the picks; IR_NONE: there are none */
     LLVMValueRef key_phi;
     uint32_t test; /* the instruction that compares the key with what may replace it */
@@ -124,7 +125,8 @@ LLVMBasicBlockRef ir_share_split_before(const ir_share *share, LLVMValueRef firs
  * in shared memory, in an array that the kernel reads, or in one that callers may pass twice. */
 void ir_share_guard_run(const ir_share *share, LLVMValueRef first, LLVMValueRef condition,
                         LLVMValueRef order);
-/* Lets a counter grow by as many turns as the group has threads. A counter that does not wrap in
+/* Lets a counter grow by as many turns as the group has threads. The loop's own counter stops at
+ * its bound where it may come near the end of its type; otherwise a counter that does not wrap in
  * the loop as it was is taken not to wrap: it may only where the bound is within a few turns of the
  * type's greatest number. The old count of the next turn may have other uses, and stays. */
 void ir_share_count_on(const ir_share *share, const ir_sums *sums, const ir_sum *it);

@@ -107,11 +107,15 @@ static void print_stresses(const json_t *list, ev_str *out) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *row = json_array_get(list, i);
         const char *reason = ev_json_text(row, "reason", NULL);
-        ev_str_printf(out, "stress of %s (%s, %s): %s: %lld shapes, %lld runs\n",
+        ev_str_printf(out, "stress of %s (%s, %s): %s: %lld shapes, %lld runs",
                       ev_json_text(row, "kernel", ""), ev_json_text(row, "role", ""),
                       ev_json_text(row, "start", ""), ev_json_text(row, "verdict", ""),
                       (long long)ev_json_integer(row, "shapes", 0),
                       (long long)ev_json_integer(row, "runs", 0));
+        json_int_t unreached = ev_json_integer(row, "unreached", 0);
+        if (unreached > 0)
+            ev_str_printf(out, "; %lld PTX instructions were not reached", (long long)unreached);
+        ev_str_char(out, '\n');
         if (reason != NULL)
             ev_str_printf(out, "  %s\n", reason);
         if (json_object_get(row, "output") != NULL)
@@ -321,7 +325,7 @@ static ev_status check_all(checking *c, ev_error *err) {
 static stress_limits stress_limits_of(const cli_args *args) {
     uint64_t shapes = cli_count(args, CLI_OPT_STRESS, STRESS_SHAPES);
     return (stress_limits){.shapes = shapes < UINT32_MAX ? (uint32_t)shapes : UINT32_MAX - 1,
-                           .probes = STRESS_PROBES,
+                           .elements = STRESS_ELEMENTS,
                            .seconds = cli_real(args, CLI_OPT_CHECK_SECONDS, 0),
                            .seed = cli_count(args, CLI_OPT_CHECK_SEED, 1)};
 }

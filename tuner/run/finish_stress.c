@@ -15,7 +15,8 @@
 #include <string.h>
 
 #define SHAPES_SHORT 24
-#define SECONDS_MOST 600 /* of the child; far above its work */
+#define ELEMENTS_SHORT 50000000 /* of shapes with sizes of timed cases */
+#define SECONDS_MOST 600        /* of the child; far above its work */
 
 /* What the child needs; all borrowed. */
 typedef struct stress_request {
@@ -45,7 +46,7 @@ static ev_status make(const task *t, const ir_genome *genome, const pool_job *jo
 static ev_status run_made(const stress_request *r, const candidate *baseline,
                           const candidate *origin, candidate *who, ev_str *out, ev_error *err) {
     const stress_limits limits = {.shapes = r->job->result.bold > 0 ? STRESS_SHAPES : SHAPES_SHORT,
-                                  .probes = STRESS_PROBES,
+                                  .elements = ELEMENTS_SHORT,
                                   .seed = r->f->c->run->options->seed};
     who->origin = origin;
     const stress_subject subject = {.t = r->f->c->t,

@@ -22,6 +22,7 @@ typedef struct stress_case {
 typedef struct stressing {
     const stress_subject *subject;
     stress_limits limits;
+    double end; /* by ev_clock_now: no more shapes are tried from then on */
     device *device;
     fitness *fitness;
     fitness_stress *runs;

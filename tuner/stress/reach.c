@@ -1,5 +1,5 @@
-/* Reach: the part of the stress that comes before the drawn shapes. It brings code under all checks
- * that the small cases of the task do not run.
+/* Reach: the part of the stress that comes after the drawn shapes. It brings code under all checks
+ * that neither they nor the small cases of the task run.
  *
  * A variant may have code for large or for certain sizes only: a copy for one value of an argument,
  * a copy for interior blocks, the turns that fill a tile. At the timed cases such code runs in a
@@ -10,22 +10,26 @@
  * data and schedules; and further sizes are borrowed by that case first. */
 #include "tuner/stress/inside.h"
 
+#include "base/proc.h"
 #include "base/stop.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define PROBES_MOST 64
 #define COST_ALLOWANCE 64      /* such cases may cost so many times as much as drawn ones ... */
 #define ELEMENTS_ALLOWANCE 256 /* ... and have so many times the elements */
+#define COST_MOST 5e8          /* thread instructions of the baseline at all of them, about */
 #define ALL_DATA 1e7           /* thread instructions of the baseline: all data at cheaper cases */
 #define NUMBER_FROM 1000000u   /* of their names, behind those of drawn shapes */
 
 typedef struct reaching {
     stressing *s;
-    stress_case probed[STRESS_PROBES];
-    bool has_gained[STRESS_PROBES]; /* it reached new instructions, and stood */
+    stress_case probed[PROBES_MOST];
+    bool has_gained[PROBES_MOST]; /* it reached new instructions, and stood */
     size_t count;
-    uint32_t most;
+    uint64_t elements; /* of all of them */
+    double cost;       /* of those that were tried, in thread instructions of the baseline */
 } reaching;
 
 static bool same_shape(const stress_case *a, const stress_case *b) {
@@ -46,7 +50,9 @@ static bool is_probed(const reaching *r, const stress_case *c) {
 
 static bool is_done(const reaching *r) {
     const fitness_stress *runs = r->s->runs;
-    return r->s->failed || ev_stop_asked() || r->count == r->most ||
+    return r->s->failed || ev_stop_asked() || ev_clock_now() >= r->s->end ||
+           r->count == PROBES_MOST || r->cost >= COST_MOST ||
+           r->elements >= r->s->limits.elements ||
            fitness_stress_reached(runs) == fitness_stress_insns(runs);
 }
 
@@ -56,7 +62,7 @@ static bool is_small(const stressing *s, const task_case *at) {
     return at->split == CORPUS_SEARCH && at->use != TASK_TIME && stress_is_inside(s, at);
 }
 
-/* Gate 6 tries them with all data and schedules. */
+/* Gate 6 tries them with all data and schedules, under their own names. */
 static ev_status try_own(const reaching *r, ev_error *err) {
     const task *t = r->s->subject->t;
     for (size_t i = 0; i < t->case_count && !is_done(r); i++) {
@@ -67,6 +73,7 @@ static ev_status try_own(const reaching *r, ev_error *err) {
         stress_begin_case(r->s, &t->cases[i], NUMBER_FROM, &c);
         c.with = c.at.inputs;
         c.with.variation = TASK_PLAIN;
+        c.with.power = 0;
         EV_TRY(stress_try_plain(r->s, &c, &stood, err));
         fitness_stress_forget(r->s->runs);
     }
@@ -130,9 +137,11 @@ static ev_status try_case(reaching *r, stress_case *c, ev_error *err) {
     size_t number = r->count++;
     ev_pcg rng = ev_pcg_seed(r->s->limits.seed, NUMBER_FROM + number);
     ev_status status = fitness_stress_probe(r->s->runs, &c->at, &reaches, err);
+    r->elements += fitness_stress_elements(r->s->runs);
     if (status == EV_OK && reaches)
         status = stress_try_plain(r->s, c, &stood, err);
     r->has_gained[number] = status == EV_OK && stood == FITNESS_STOOD;
+    r->cost += reaches ? fitness_stress_cost(r->s->runs) : 0;
     if (r->has_gained[number])
         status = fitness_stress_cost(r->s->runs) <= ALL_DATA ? stress_try_others(r->s, c, &rng, err)
                                                              : try_few(r->s, c, &rng, err);
@@ -208,7 +217,6 @@ ev_status stress_reach(stressing *s, ev_error *err) {
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);
     r->s = s;
-    r->most = s->limits.probes < STRESS_PROBES ? s->limits.probes : STRESS_PROBES;
     ev_status status = reach(r, err);
     free(r);
     return status;

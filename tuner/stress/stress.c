@@ -52,10 +52,11 @@ ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with, e
     return run_with(s, c, with, &ignored, err);
 }
 
+/* A pair that the task does not have tells nothing, as one at which the start has a race. */
 ev_status stress_try_pairs(stressing *s, stress_case *c, task_case_inputs with, ev_pcg *rng,
                            ev_error *err) {
     fitness_stood stood = FITNESS_STOOD;
-    for (with.power = 0; with.power < FIT_PAIRS_MOST && stood == FITNESS_STOOD; with.power++) {
+    for (with.power = 0; with.power < FIT_PAIRS_MOST; with.power++) {
         with.schedule = 0;
         EV_TRY(run_with(s, c, with, &stood, err));
         with.schedule = 1 + (uint64_t)ev_pcg_next(rng);
@@ -154,14 +155,14 @@ static ev_status try_shape(stressing *s, uint32_t number, ev_error *err) {
 }
 
 static ev_status try_shapes(stressing *s, ev_error *err) {
-    double end = s->limits.seconds > 0 ? ev_clock_now() + s->limits.seconds : INFINITY;
-    if (s->limits.probes > 0)
-        EV_TRY(stress_reach(s, err));
+    s->end = s->limits.seconds > 0 ? ev_clock_now() + s->limits.seconds : INFINITY;
     for (uint32_t i = 1; i <= s->limits.shapes && !s->failed; i++) {
-        if (ev_stop_asked() || ev_clock_now() >= end)
+        if (ev_stop_asked() || ev_clock_now() >= s->end)
             return EV_OK;
         EV_TRY(try_shape(s, i, err));
     }
+    if (!s->failed)
+        EV_TRY(stress_reach(s, err));
     return s->failed ? stress_shrink(s, err) : EV_OK;
 }
 

@@ -18,13 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STRESS_SHAPES 100 /* the default of stress_limits.shapes */
-#define STRESS_PROBES 64  /* ... and of .probes, which has this as its most, too */
+#define STRESS_SHAPES 100          /* the default of stress_limits.shapes */
+#define STRESS_ELEMENTS 1000000000 /* of .elements: some ten seconds */
 
 typedef struct stress_limits {
-    uint32_t shapes; /* at most so many are drawn */
-    uint32_t probes; /* shapes with sizes of timed cases that are looked at (reach.c), at most */
-    double seconds;  /* after which no more are drawn; 0: no limit */
+    uint32_t shapes;   /* at most so many are drawn */
+    uint64_t elements; /* of all shapes with sizes of timed cases (reach.c), about; 0: none */
+    double seconds;    /* after which no more are drawn; 0: no limit */
     uint64_t seed;
 } stress_limits;
 

@@ -383,7 +383,7 @@ static bool stands_stress(const mutant *m, ev_str *why) {
                                     .candidate = &m->c,
                                     .role = "variant"};
     const stress_limits limits = {.shapes = m->bold > 0 ? STRESS_SHAPES : SHORT_STRESS,
-                                  .probes = STRESS_PROBES,
+                                  .elements = STRESS_ELEMENTS,
                                   .seed = GATES_SEED};
     json_t *row = NULL;
     OK(stress_run(&subject, &limits, &row, &err));
