@@ -254,8 +254,10 @@ void fitness_stress_forget(fitness_stress *s);
 /* Multiplies the limits of a case's cost and of its elements, those of fitness_stress_open, from
  * now on. */
 void fitness_stress_allow(fitness_stress *s, uint32_t cost, uint32_t elements);
-/* Thread instructions of the baseline at the case that was tried last. */
+/* Thread instructions of the baseline at the case that was tried last, and its pairs of arguments
+ * that may be one buffer; both 0 if it told nothing. */
 double fitness_stress_cost(const fitness_stress *s);
+int fitness_stress_pairs(const fitness_stress *s);
 /* Elements of all buffers of the case that was made last. */
 uint64_t fitness_stress_elements(const fitness_stress *s);
 /* Runs the candidate without checks. *reaches: it executed an instruction that is not reached yet.

@@ -620,6 +620,8 @@ ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inp
                             fit_result *r, ev_error *err) EV_CHECKED;
 /* Whether an input and an output are one buffer; the power is the number of the pair then. */
 bool fit_variation_aliases(fit_variation v);
+/* Pairs of an input and an output that callers may pass in one buffer, FIT_PAIRS_MOST at most. */
+int fit_pairs_of(const fitness *f, const fit_case *plain, const fit_trial *trial);
 /* Whether sums of such data are as well conditioned as the task's own. */
 bool fit_variation_is_benign(fit_variation v);
 /* Runs the start at a case with varied data, and makes the answers; c->varied has the outcome. Does

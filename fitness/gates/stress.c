@@ -31,6 +31,7 @@ struct fitness_stress {
     uint64_t elements_most;                /* of all buffers of a case */
     uint32_t cost_factor, elements_factor; /* of these */
     double cost;                           /* of the case tried last, in the same unit */
+    int pairs;                             /* of the same case */
     uint64_t elements;                     /* of the case made last */
     size_t insn_count;
     uint64_t *executions; /* [insn_count], of the last plain run */
@@ -100,6 +101,10 @@ static ev_status make_room(fitness_stress *s, ev_error *err) {
 
 double fitness_stress_cost(const fitness_stress *s) {
     return s->cost;
+}
+
+int fitness_stress_pairs(const fitness_stress *s) {
+    return s->pairs;
 }
 
 uint64_t fitness_stress_elements(const fitness_stress *s) {
@@ -315,12 +320,14 @@ ev_status fitness_stress_try(fitness_stress *s, const task_case *at, const task_
                              fitness_stood *stood, fitness_verdict *out, ev_error *err) {
     fit_case *plain = NULL;
     s->cost = 0;
+    s->pairs = 0;
     assert(at->use != TASK_TIME && with->fresh == at->inputs.fresh);
     *stood = FITNESS_STOOD;
     EV_TRY(is_legal(s, at, &plain, stood, err));
     if (*stood == FITNESS_UNFIT)
         return EV_OK;
     s->cost = plain->baseline.instructions;
+    s->pairs = fit_pairs_of(s->f, plain, &s->trial);
     fit_result *r = calloc(1, sizeof *r);
     if (r == NULL)
         return ev_fail_memory(err, sizeof *r);

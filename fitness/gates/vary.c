@@ -617,6 +617,14 @@ static bool find_pair(const fitness *f, const fit_case *plain, const fit_trial *
     return false;
 }
 
+int fit_pairs_of(const fitness *f, const fit_case *plain, const fit_trial *trial) {
+    fit_inputs ignored;
+    int count = 0;
+    while (count < FIT_PAIRS_MOST && find_pair(f, plain, trial, count, &ignored))
+        count++;
+    return count;
+}
+
 /* Threads of all launches of the candidate at a case; 0: a launch is not legal there. */
 static ev_status count_threads(const fitness *f, const task_case *at, const candidate *who,
                                double *threads, ev_error *err) {

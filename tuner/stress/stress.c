@@ -52,11 +52,11 @@ ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with, e
     return run_with(s, c, with, &ignored, err);
 }
 
-/* A pair that the task does not have tells nothing, as one at which the start has a race. */
 ev_status stress_try_pairs(stressing *s, stress_case *c, task_case_inputs with, ev_pcg *rng,
                            ev_error *err) {
     fitness_stood stood = FITNESS_STOOD;
-    for (with.power = 0; with.power < FIT_PAIRS_MOST; with.power++) {
+    int count = fitness_stress_pairs(s->runs); /* of the same case, which was tried before */
+    for (with.power = 0; with.power < count; with.power++) {
         with.schedule = 0;
         EV_TRY(run_with(s, c, with, &stood, err));
         with.schedule = 1 + (uint64_t)ev_pcg_next(rng);
