@@ -326,6 +326,7 @@ ev_status fitness_stress_try(fitness_stress *s, const task_case *at, const task_
     EV_TRY(is_legal(s, at, &plain, stood, err));
     if (*stood == FITNESS_UNFIT)
         return EV_OK;
+    assert(plain != NULL);
     s->cost = plain->baseline.instructions;
     s->pairs = fit_pairs_of(s->f, plain, &s->trial);
     fit_result *r = calloc(1, sizeof *r);
