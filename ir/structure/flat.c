@@ -124,8 +124,10 @@ static bool has_all_blocks(const ir_structure *s, uint32_t axis) {
     if (strncmp(at, call, sizeof call - 1) != 0)
         return false;
     at += sizeof call - 1;
-    for (unsigned depth = 1; *at && depth > 0; at++)
-        depth += *at == '(' ? 1u : *at == ')' ? -1u : 0u;
+    for (unsigned depth = 1; *at && depth > 0; at++) {
+        depth += *at == '(';
+        depth -= *at == ')';
+    }
     return *at == '\0';
 }
 
