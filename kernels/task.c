@@ -19,13 +19,19 @@ const char *task_case_use_name(task_case_use use) {
 }
 
 bool task_variation_aliases(task_variation variation) {
-    return variation == TASK_ALIASED || variation == TASK_ALIASED_SMALL;
+    static const bool does[] = {
+        false,
+#define VARIATION(id, name, words, is_benign, aliases) aliases,
+#include "kernels/variations.def"
+#undef VARIATION
+    };
+    return does[variation];
 }
 
 const char *task_variation_name(task_variation variation) {
     static const char *const names[] = {
         "plain",
-#define VARIATION(id, name, words, is_benign) name,
+#define VARIATION(id, name, words, is_benign, aliases) name,
 #include "kernels/variations.def"
 #undef VARIATION
     };

@@ -121,7 +121,7 @@ typedef enum task_case_use { TASK_CHECK, TASK_TIME, TASK_SMOKE } task_case_use;
 /* Other data for the floating-point inputs and scalars of a case (variations.def). */
 typedef enum task_variation {
     TASK_PLAIN, /* the task's own */
-#define VARIATION(id, name, words, is_benign) TASK_##id,
+#define VARIATION(id, name, words, is_benign, aliases) TASK_##id,
 #include "kernels/variations.def"
 #undef VARIATION
     TASK_VARIATIONS

@@ -491,12 +491,14 @@ static ev_status read_case_inputs(loader *l, const json_t *object, const char *w
     (void)snprintf(at, sizeof at, "%s.power", where);
     bool aliases = task_variation_aliases((task_variation)variation);
     if (power != 0 && variation != TASK_SCALED && !aliases)
+        return ev_json_fail(l->doc, at, l->err,
+                            "only \"scaled\" and the variations with a shared buffer have a power; "
+                            "remove it");
+    if (power < 0 && aliases)
         return ev_json_fail(
             l->doc, at, l->err,
-            "only the variations \"scaled\" and \"aliased\" have a power; remove it");
-    if (power < 0 && aliases)
-        return ev_json_fail(l->doc, at, l->err,
-                            "the power of this variation is the number of a pair, from 0");
+            "the power of this variation is the number of a pair of arguments; give one "
+            "from 0 on");
     return EV_OK;
 }
 

@@ -280,7 +280,7 @@ static const ev_json_key INPUTS_KEYS[] = {
     {"variation", EV_JSON_STRING, false,
      "other data for the floating-point inputs and scalars, made from the task's own; the case is "
      "run with its plain data, too:"
-#define VARIATION(id, name, words, is_benign) " " name " (" words ")"
+#define VARIATION(id, name, words, is_benign, aliases) " " name " (" words ")"
 #include "kernels/variations.def"
 #undef VARIATION
     },

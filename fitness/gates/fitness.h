@@ -251,11 +251,12 @@ ev_status fitness_stress_try(fitness_stress *s, const task_case *at, const task_
                              fitness_stood *stood, fitness_verdict *out, ev_error *err) EV_CHECKED;
 /* Frees the data of all cases that were tried. */
 void fitness_stress_forget(fitness_stress *s);
-/* Multiplies the limits of a case's cost and of its elements, those of fitness_stress_open, from
- * now on. */
-void fitness_stress_allow(fitness_stress *s, uint32_t cost, uint32_t elements);
-/* Thread instructions of the baseline at the case that was tried last, and its pairs of arguments
- * that may be one buffer; both 0 if it told nothing. */
+/* Allows other cases than fitness_stress_open does, from now on: `cost` times as dear, and of so
+ * many elements, if that is more. */
+void fitness_stress_allow(fitness_stress *s, uint32_t cost, uint64_t elements);
+/* Thread instructions of the baseline at the case that was tried last, or of the candidate at the
+ * one that was probed last; and the pairs of arguments of the case tried last that may be one
+ * buffer. Both 0 if the case told nothing. */
 double fitness_stress_cost(const fitness_stress *s);
 int fitness_stress_pairs(const fitness_stress *s);
 /* Elements of all buffers of the case that was made last. */

@@ -83,7 +83,7 @@ typedef struct fit_baseline {
 /* Other data than the task's own, in the order of task_variation. */
 typedef enum fit_variation {
     FIT_PLAIN,
-#define VARIATION(id, name, words, is_benign) FIT_##id,
+#define VARIATION(id, name, words, is_benign, aliases) FIT_##id,
 #include "kernels/variations.def"
 #undef VARIATION
     FIT_VARIATIONS

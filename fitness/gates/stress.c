@@ -4,7 +4,7 @@
  * A shape is legal if the baseline and the candidate's own start agree with the oracle there. Then
  * the candidate is held to the answers, under all checks of the virtual machine. With other data
  * (vary.c), its own start says what is right. A case costs the baseline no more than COST_FACTOR
- * times the dearest small case of the search. */
+ * times the dearest small case of the search, unless the caller allows more. */
 #include "fitness/gates/fitness_impl.h"
 
 #include <assert.h>
@@ -27,12 +27,12 @@ struct fitness_stress {
     fitness *f;
     fit_trial trial;
     fit_start start;
-    double cost_most;                      /* of a case, in thread instructions of the baseline */
-    uint64_t elements_most;                /* of all buffers of a case */
-    uint32_t cost_factor, elements_factor; /* of these */
-    double cost;                           /* of the case tried last, in the same unit */
-    int pairs;                             /* of the same case */
-    uint64_t elements;                     /* of the case made last */
+    double cost_most;          /* of a case, in thread instructions of the baseline */
+    uint64_t elements_most;    /* of all buffers of a case */
+    uint64_t elements_allowed; /* in place of these, if it is more */
+    double cost;               /* of the case tried last, in the same unit */
+    int pairs;                 /* of the same case */
+    uint64_t elements;         /* of the case made last */
     size_t insn_count;
     uint64_t *executions; /* [insn_count], of the last plain run */
     bool *reached;        /* [insn_count] */
@@ -77,15 +77,14 @@ static ev_status set_limits(fitness_stress *s, ev_error *err) {
     if (s->elements_most < ELEMENTS_LEAST)
         s->elements_most = ELEMENTS_LEAST;
     s->cost_most = fmax(COST_FACTOR * cost, COST_LEAST);
-    fitness_stress_allow(s, 1, 1);
+    fitness_stress_allow(s, 1, 0);
     s->f->options.fuel_factor = FUEL_FACTOR;
     fitness_stress_forget(s);
     return EV_OK;
 }
 
-void fitness_stress_allow(fitness_stress *s, uint32_t cost, uint32_t elements) {
-    s->cost_factor = cost;
-    s->elements_factor = elements;
+void fitness_stress_allow(fitness_stress *s, uint32_t cost, uint64_t elements) {
+    s->elements_allowed = elements;
     s->f->options.baseline_fuel = (uint64_t)(cost * s->cost_most);
 }
 
@@ -213,7 +212,7 @@ static ev_status get_case(fitness_stress *s, const task_case *at, fit_case **out
     uint64_t elements = 0;
     s->elements = 0;
     EV_TRY(elements_of(s->f->t, at, &elements, err));
-    if (elements > s->elements_factor * s->elements_most)
+    if (elements > s->elements_most && elements > s->elements_allowed)
         return ev_fail(err, EV_BAD, "too large");
     s->elements = elements;
     return fit_case_get(s->f, at, fit_usual_inputs(s->f), out, err);
@@ -264,12 +263,14 @@ static ev_status probe(fitness_stress *s, const task_case *at, ev_error *err) {
                                      .fuel = PROBE_FACTOR * s->f->options.baseline_fuel,
                                      .executions = s->executions};
     EV_TRY(fit_run_case(s->f, c, &s->trial, &options, &run, err));
+    s->cost = (double)run.outcome.counters.thread_instructions;
     return fit_restore_after(s->f, c, &run, err);
 }
 
 ev_status fitness_stress_probe(fitness_stress *s, const task_case *at, bool *reaches,
                                ev_error *err) {
     ev_error why = {.status = EV_OK};
+    s->cost = 0;
     ev_status status = probe(s, at, &why);
     *reaches = false;
     for (size_t i = 0; i < s->insn_count; i++)
@@ -278,13 +279,17 @@ ev_status fitness_stress_probe(fitness_stress *s, const task_case *at, bool *rea
     return status == EV_INFRA ? ev_fail(err, EV_INFRA, "%s", why.text) : EV_OK;
 }
 
-static ev_status try_plain(fitness_stress *s, const task_case *at, fit_case *plain,
-                           const task_case_inputs *with, fit_result *r, ev_error *err) {
+/* *usable false: the case with the candidate's alignments does not fit the machine. */
+static ev_status try_plain(fitness_stress *s, const task_case *at, const task_case_inputs *with,
+                           bool *usable, fit_result *r, ev_error *err) {
     ev_error why = {.status = EV_OK};
-    fit_case *c = plain;
+    fit_case *c = NULL;
     bool tried = false;
     fit_inputs inputs = fit_inputs_for(s->f, at, fit_usual_inputs(s->f), s->trial.who);
     ev_status status = fit_case_get(s->f, at, inputs, &c, &why);
+    *usable = status != EV_BAD;
+    if (!*usable)
+        return EV_OK;
     if (status == EV_OK)
         status = fit_try_case(s->f, c, &s->trial, with->schedule, r, &why);
     if (status == EV_OK && r->ok && with->schedule == 0) {
@@ -303,7 +308,7 @@ static ev_status try_legal(fitness_stress *s, const task_case *at, fit_case *pla
     ev_error why = {.status = EV_OK};
     bool usable = true;
     if (with->variation == TASK_PLAIN) {
-        EV_TRY(try_plain(s, at, plain, with, r, err));
+        EV_TRY(try_plain(s, at, with, &usable, r, err));
     } else {
         ev_status status =
             fit_try_variation(s->f, at, with, &s->trial, &s->start, &usable, r, &why);

@@ -38,7 +38,7 @@ static const struct {
     const char *words;
     bool is_benign;
 } variations[FIT_VARIATIONS] = {
-#define VARIATION(id, name, words, is_benign) [FIT_##id] = {words, is_benign},
+#define VARIATION(id, name, words, is_benign, aliases) [FIT_##id] = {words, is_benign},
 #include "kernels/variations.def"
 #undef VARIATION
 };

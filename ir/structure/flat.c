@@ -115,13 +115,13 @@ static bool is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size) {
     return bounded;
 }
 
-/* Whether the grid has just the blocks that its threads need: "ceil_div(E, size)". A grid that is
- * capped may have fewer threads than the kernel's test lets pass. */
+/* Whether the grid has just the blocks that its threads need: "ceil_div(E, size)", of sums and
+ * products. A grid that is capped may have fewer threads than the kernel's test lets pass. */
 static bool has_all_blocks(const ir_structure *s, uint32_t axis) {
     static const char call[] = "ceil_div(";
     const launch_rule *rule = ir_structure_rule(s);
     const char *at = rule ? rule->grid[axis] : "";
-    if (strncmp(at, call, sizeof call - 1) != 0)
+    if (strncmp(at, call, sizeof call - 1) != 0 || strpbrk(at, "?<>=") || strstr(at, "min("))
         return false;
     at += sizeof call - 1;
     for (unsigned depth = 1; *at && depth > 0; at++) {

@@ -398,23 +398,14 @@ static void write_exchange(const rounds *r, const chain *c) {
     ir_share_set_incoming(r->sums->flow, it->phi, r->sums->loop->latch, total);
 }
 
-/* Whether a block lies in a loop inside of this one, which lanes may leave after unlike turns. */
-static bool is_in_inner(const ir_flow *flow, const ir_loop *loop, uint32_t block) {
-    for (uint32_t l = 0; l < flow->loop_count; l++) {
-        const ir_loop *other = &flow->loops[l];
-        if (other != loop && other->holds[block] && loop->holds[other->header])
-            return true;
-    }
-    return false;
-}
-
-/* Lanes wait for each other around stores of what others may read, where all turns come by once. */
+/* Lanes wait for each other around stores of what others may read, where all turns come by once:
+ * inner loops may make unlike numbers of turns. */
 static void guard_turns(const rounds *r) {
     const ir_flow *flow = r->sums->flow;
     const ir_loop *loop = r->sums->loop;
     for (uint32_t b = 0; b < flow->count; b++) {
-        bool is_common = loop->holds[b] && ir_dominance_over(&flow->over, b, loop->latch) &&
-                         !is_in_inner(flow, loop, b);
+        bool is_own = ir_loop_of(flow, b) == (uint32_t)(loop - flow->loops);
+        bool is_common = is_own && ir_dominance_over(&flow->over, b, loop->latch);
         if (loop->holds[b])
             ir_share_guard_block(r->share, flow->blocks[b], NULL, r->is_there,
                                  is_common ? r->share->mask : NULL);

@@ -656,14 +656,12 @@ bool ir_share_is_effect(LLVMValueRef insn) {
     return deed == IR_DEED_STORE || (deed == IR_DEED_COUNTED && !LLVMIsALoadInst(insn));
 }
 
-/* Whether an argument points to memory that no other one points to. */
+/* Whether a base is an argument that points to memory which no other one points to. */
 static bool is_apart(const ir_share *share, LLVMValueRef base) {
-    static const char noalias[] = "noalias";
-    unsigned kind = LLVMGetEnumAttributeKindForName(noalias, sizeof noalias - 1);
-    LLVMValueRef function = share->s->function;
-    for (unsigned i = 0; i < LLVMCountParams(function); i++) {
-        if (LLVMGetParam(function, i) == base)
-            return LLVMGetEnumAttributeAtIndex(function, i + 1, kind) != NULL;
+    uint64_t may_alias = ir_base_may_alias(share->s->base);
+    for (unsigned i = 0; i < LLVMCountParams(share->s->function) && i < 64; i++) {
+        if (LLVMGetParam(share->s->function, i) == base)
+            return (may_alias >> i & 1) == 0;
     }
     return false;
 }

@@ -200,13 +200,15 @@ static bool is_wanted(const cmd_context *c, const char *kernel) {
     return c->args->operand_count < 2 || strcmp(c->args->operands[1], kernel) == 0;
 }
 
-/* The task of the run, or what stands at its path now. */
+/* Opens the task of the run, or what stands at its path now. */
 static ev_status open_task(const subject *s, task **out, ev_error *err) {
-    ev_error why = {.status = EV_OK};
-    ev_status status = EV_BAD;
-    if (s->task_sha256 != NULL)
-        status = task_reopen(s->task_path, s->kernel, s->task_sha256, out, &why);
-    return status == EV_OK ? EV_OK : task_load(s->task_path, out, err);
+    ev_error why = {.status = EV_BAD};
+    if (s->task_sha256 != NULL &&
+        task_reopen(s->task_path, s->kernel, s->task_sha256, out, &why) == EV_OK)
+        return EV_OK;
+    if (why.status == EV_INFRA)
+        return ev_fail(err, EV_INFRA, "%s", why.text);
+    return task_load(s->task_path, out, err);
 }
 
 static ev_status explain_one(cmd_context *c, subject *s, json_t *list, size_t *told,

@@ -66,16 +66,14 @@ ev_status stress_reach(stressing *s, ev_error *err) EV_CHECKED;
 
 /* ---- stress.c ---- */
 
-/* Tries a case in the natural order with its own data. A failure is noted as the worst. */
-ev_status stress_try_plain(stressing *s, const stress_case *c, fitness_stood *stood,
-                           ev_error *err) EV_CHECKED;
-/* Tries a case with these inputs, in place of its own; the same. */
-ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with,
+/* Tries a case with these inputs, unless the stress has failed or is to stop. A failure is noted as
+ * the worst. *stood: how the run ended, FITNESS_UNFIT if there was none; stood NULL: ignored. */
+ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with, fitness_stood *stood,
                           ev_error *err) EV_CHECKED;
-/* Tries a case with each pair of an input and an output in one buffer, in two orders; the same. */
+/* Tries a case with each pair of an input and an output in one buffer, in two orders. */
 ev_status stress_try_pairs(stressing *s, stress_case *c, task_case_inputs with, ev_pcg *rng,
                            ev_error *err) EV_CHECKED;
-/* Tries a case under other schedules and with each variation of the data; the same. */
+/* Tries a case under other schedules and with each variation of the data. */
 ev_status stress_try_others(stressing *s, stress_case *c, ev_pcg *rng, ev_error *err) EV_CHECKED;
 
 /* ---- shrink.c ---- */

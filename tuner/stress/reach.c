@@ -18,8 +18,8 @@
 
 #define PROBES_MOST 64
 #define COST_ALLOWANCE 64      /* such cases may cost so many times as much as drawn ones ... */
-#define ELEMENTS_ALLOWANCE 256 /* ... and have so many times the elements */
-#define COST_MOST 5e8          /* thread instructions of the baseline at all of them, about */
+#define ELEMENTS_EACH 16777216 /* ... and have so many elements */
+#define COST_MOST 4e9          /* thread instructions at all of them, about */
 #define ALL_DATA 1e7           /* thread instructions of the baseline: all data at cheaper cases */
 #define NUMBER_FROM 1000000u   /* of their names, behind those of drawn shapes */
 
@@ -29,7 +29,8 @@ typedef struct reaching {
     bool has_gained[PROBES_MOST]; /* it reached new instructions, and stood */
     size_t count;
     uint64_t elements; /* of all of them */
-    double cost;       /* of those that were tried, in thread instructions of the baseline */
+    double cost;       /* of all, in thread instructions: the candidate's, and the baseline's where
+                          the case was tried */
 } reaching;
 
 static bool same_shape(const stress_case *a, const stress_case *b) {
@@ -67,14 +68,13 @@ static ev_status try_own(const reaching *r, ev_error *err) {
     const task *t = r->s->subject->t;
     for (size_t i = 0; i < t->case_count && !is_done(r); i++) {
         stress_case c;
-        fitness_stood stood = FITNESS_UNFIT;
         if (!is_small(r->s, &t->cases[i]))
             continue;
         stress_begin_case(r->s, &t->cases[i], NUMBER_FROM, &c);
-        c.with = c.at.inputs;
-        c.with.variation = TASK_PLAIN;
-        c.with.power = 0;
-        EV_TRY(stress_try_plain(r->s, &c, &stood, err));
+        task_case_inputs with = c.at.inputs;
+        with.variation = TASK_PLAIN;
+        with.power = 0;
+        EV_TRY(stress_try_with(r->s, &c, with, NULL, err));
         fitness_stress_forget(r->s->runs);
     }
     return EV_OK;
@@ -117,7 +117,7 @@ static ev_status try_few(stressing *s, stress_case *c, ev_pcg *rng, ev_error *er
     static const task_variation wholes[] = {TASK_TIES, TASK_SMALL, TASK_EXTREMES};
     task_case_inputs with = c->at.inputs;
     with.schedule = 1 + (uint64_t)ev_pcg_next(rng);
-    EV_TRY(stress_try_with(s, c, with, err));
+    EV_TRY(stress_try_with(s, c, with, NULL, err));
     with.schedule = 0;
     with.variation = TASK_ALIASED;
     EV_TRY(stress_try_pairs(s, c, with, rng, err));
@@ -125,7 +125,7 @@ static ev_status try_few(stressing *s, stress_case *c, ev_pcg *rng, ev_error *er
     EV_TRY(stress_try_pairs(s, c, with, rng, err));
     for (size_t i = 0; has_whole_data(s->subject->t) && i < 3; i++) {
         with.variation = wholes[i];
-        EV_TRY(stress_try_with(s, c, with, err));
+        EV_TRY(stress_try_with(s, c, with, NULL, err));
     }
     return EV_OK;
 }
@@ -136,17 +136,20 @@ static ev_status try_case(reaching *r, stress_case *c, ev_error *err) {
     fitness_stood stood = FITNESS_UNFIT;
     size_t number = r->count++;
     ev_pcg rng = ev_pcg_seed(r->s->limits.seed, NUMBER_FROM + number);
-    ev_status status = fitness_stress_probe(r->s->runs, &c->at, &reaches, err);
+    EV_TRY(fitness_stress_probe(r->s->runs, &c->at, &reaches, err));
     r->elements += fitness_stress_elements(r->s->runs);
-    if (status == EV_OK && reaches)
-        status = stress_try_plain(r->s, c, &stood, err);
-    r->has_gained[number] = status == EV_OK && stood == FITNESS_STOOD;
-    r->cost += reaches ? fitness_stress_cost(r->s->runs) : 0;
-    if (r->has_gained[number])
-        status = fitness_stress_cost(r->s->runs) <= ALL_DATA ? stress_try_others(r->s, c, &rng, err)
-                                                             : try_few(r->s, c, &rng, err);
+    r->cost += fitness_stress_cost(r->s->runs);
+    if (reaches)
+        EV_TRY(stress_try_with(r->s, c, c->with, &stood, err));
+    r->has_gained[number] = stood == FITNESS_STOOD;
+    if (r->has_gained[number]) {
+        double cost = fitness_stress_cost(r->s->runs);
+        r->cost += cost;
+        EV_TRY(cost <= ALL_DATA ? stress_try_others(r->s, c, &rng, err)
+                                : try_few(r->s, c, &rng, err));
+    }
     fitness_stress_forget(r->s->runs);
-    return status;
+    return EV_OK;
 }
 
 /* Tries `from` with the sizes of `timed` that `which` names by a bit each. */
@@ -181,20 +184,18 @@ static ev_status borrow_each(reaching *r, const stress_case *from, unsigned size
     return EV_OK;
 }
 
-/* Borrows for a small case, and then for the cases that gained. */
+/* Borrows one size for a small case, then two, each time followed by one more for the cases that
+ * gained. */
 static ev_status grow(reaching *r, const task_case *small, ev_error *err) {
     stress_case from;
-    size_t first = r->count, grown = r->count;
+    size_t next = r->count;
     stress_begin_case(r->s, small, NUMBER_FROM, &from);
-    EV_TRY(borrow_each(r, &from, 1, err));
-    for (; grown < r->count; grown++) {
-        if (r->has_gained[grown])
-            EV_TRY(borrow_each(r, &r->probed[grown], 1, err));
-    }
-    EV_TRY(borrow_each(r, &from, 2, err));
-    for (size_t i = first; i < r->count; i++) {
-        if (r->has_gained[i] && i >= grown)
-            EV_TRY(borrow_each(r, &r->probed[i], 1, err));
+    for (unsigned sizes = 1; sizes <= 2; sizes++) {
+        EV_TRY(borrow_each(r, &from, sizes, err));
+        for (; next < r->count; next++) {
+            if (r->has_gained[next])
+                EV_TRY(borrow_each(r, &r->probed[next], 1, err));
+        }
     }
     return EV_OK;
 }
@@ -202,13 +203,13 @@ static ev_status grow(reaching *r, const task_case *small, ev_error *err) {
 static ev_status reach(reaching *r, ev_error *err) {
     const task *t = r->s->subject->t;
     EV_TRY(try_own(r, err));
-    fitness_stress_allow(r->s->runs, COST_ALLOWANCE, ELEMENTS_ALLOWANCE);
+    fitness_stress_allow(r->s->runs, COST_ALLOWANCE, ELEMENTS_EACH);
     for (size_t i = 0; i < t->case_count; i++) {
         if (is_small(r->s, &t->cases[i]))
             EV_TRY(grow(r, &t->cases[i], err));
     }
     if (!r->s->failed) /* a failure is shrunk within these limits */
-        fitness_stress_allow(r->s->runs, 1, 1);
+        fitness_stress_allow(r->s->runs, 1, 0);
     return EV_OK;
 }
 

@@ -30,26 +30,21 @@ ev_status stress_try(stressing *s, const stress_case *c, fitness_stood *stood,
 
 /* ---- one shape ---- */
 
-/* *stood: how the run ended; FITNESS_UNFIT if there was none. */
-static ev_status run_with(stressing *s, stress_case *c, task_case_inputs with, fitness_stood *stood,
+ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with, fitness_stood *stood,
                           ev_error *err) {
+    fitness_stood own = FITNESS_UNFIT;
     fitness_verdict verdict;
-    *stood = FITNESS_UNFIT;
-    if (s->failed || ev_stop_asked())
-        return EV_OK;
     c->with = with;
-    EV_TRY(stress_try(s, c, stood, &verdict, err));
-    if (*stood == FITNESS_FAILED) {
+    if (!s->failed && !ev_stop_asked())
+        EV_TRY(stress_try(s, c, &own, &verdict, err));
+    if (own == FITNESS_FAILED) {
         s->failed = true;
         s->verdict = verdict;
         stress_case_copy(c, &s->worst);
     }
+    if (stood != NULL)
+        *stood = own;
     return EV_OK;
-}
-
-ev_status stress_try_with(stressing *s, stress_case *c, task_case_inputs with, ev_error *err) {
-    fitness_stood ignored = FITNESS_STOOD;
-    return run_with(s, c, with, &ignored, err);
 }
 
 ev_status stress_try_pairs(stressing *s, stress_case *c, task_case_inputs with, ev_pcg *rng,
@@ -58,10 +53,10 @@ ev_status stress_try_pairs(stressing *s, stress_case *c, task_case_inputs with, 
     int count = fitness_stress_pairs(s->runs); /* of the same case, which was tried before */
     for (with.power = 0; with.power < count; with.power++) {
         with.schedule = 0;
-        EV_TRY(run_with(s, c, with, &stood, err));
+        EV_TRY(stress_try_with(s, c, with, &stood, err));
         with.schedule = 1 + (uint64_t)ev_pcg_next(rng);
         if (stood == FITNESS_STOOD)
-            EV_TRY(run_with(s, c, with, &stood, err));
+            EV_TRY(stress_try_with(s, c, with, &stood, err));
     }
     return EV_OK;
 }
@@ -100,7 +95,7 @@ ev_status stress_try_others(stressing *s, stress_case *c, ev_pcg *rng, ev_error 
     for (int i = 0; i < SCHEDULES; i++) {
         task_case_inputs with = c->at.inputs;
         with.schedule = 1 + (uint64_t)ev_pcg_next(rng);
-        EV_TRY(stress_try_with(s, c, with, err));
+        EV_TRY(stress_try_with(s, c, with, NULL, err));
     }
     for (int v = TASK_PLAIN + 1; v < TASK_VARIATIONS; v++) {
         task_case_inputs with = c->at.inputs;
@@ -110,17 +105,8 @@ ev_status stress_try_others(stressing *s, stress_case *c, ev_pcg *rng, ev_error 
         if (task_variation_aliases(with.variation))
             EV_TRY(stress_try_pairs(s, c, with, rng, err));
         else if (changes(s->subject->t, with.variation))
-            EV_TRY(stress_try_with(s, c, with, err));
+            EV_TRY(stress_try_with(s, c, with, NULL, err));
     }
-    return EV_OK;
-}
-
-ev_status stress_try_plain(stressing *s, const stress_case *c, fitness_stood *stood,
-                           ev_error *err) {
-    EV_TRY(stress_try(s, c, stood, &s->verdict, err));
-    s->failed = *stood == FITNESS_FAILED;
-    if (s->failed)
-        stress_case_copy(c, &s->worst);
     return EV_OK;
 }
 
@@ -132,7 +118,7 @@ static ev_status draw_legal(stressing *s, uint32_t number, ev_pcg *rng, stress_c
     for (int i = 0; i < DRAWS_MOST && stood == FITNESS_UNFIT && !ev_stop_asked(); i++) {
         fitness_stress_forget(s->runs);
         stress_draw(s, number, rng, c);
-        EV_TRY(stress_try_plain(s, c, &stood, err));
+        EV_TRY(stress_try_with(s, c, c->with, &stood, err));
         s->unfit += stood == FITNESS_UNFIT;
     }
     *found = stood != FITNESS_UNFIT;

@@ -129,8 +129,12 @@ static void a_capped_grid_stays_capped(void **state) {
         "{\"kind\": \"resize-block\", \"anchor\": \"x\", \"option\": 192}"};
     cli_write("relax.cu", relax);
     cli_write("relax.json", relax_json);
-    for (size_t k = 0; k < sizeof edits / sizeof edits[0]; k++)
+    cli_copy_changed("relax.json", "inside.json", "min(ceil_div(n, 64), most)",
+                     "ceil_div(min(n, 64 * most), 64)");
+    for (size_t k = 0; k < sizeof edits / sizeof edits[0]; k++) {
         expect_right("relax.json", edits[k]);
+        expect_right("inside.json", edits[k]);
+    }
 }
 
 int main(void) {

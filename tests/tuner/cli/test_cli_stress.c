@@ -237,7 +237,8 @@ static void mistakes_in_inputs(void **state) {
     } rows[] = {
         {"{\"variation\": \"tie\"}", "unknown variation \"tie\"; there are: plain, scaled"},
         {"{\"variation\": \"scaled\", \"power\": 21}", "21 must be from -20 to 20"},
-        {"{\"variation\": \"ties\", \"power\": 2}", "only the variations \"scaled\""},
+        {"{\"variation\": \"ties\", \"power\": 2}",
+         "only \"scaled\" and the variations with a shared buffer have a power"},
         {"{\"fresh\": -1}", "-1 must be from 0"},
         {"{\"seed\": 1}", "unknown key"},
     };
