@@ -15,15 +15,24 @@ static bool is_inherited(const ir_genome *child, size_t at, const ir_genome *con
     return false;
 }
 
+/* Whether the early IR of the whole prefix is kept: its edits were applied before. */
+static bool is_kept(const ir_source *source, const ir_genome *genome) {
+    const ir_early_store *store = source->early;
+    ir_early early;
+    return store && store->find(store->context, genome, ir_genome_prefix_count(genome), &early);
+}
+
 /* Applies the prefix. *at: the place of the edit that was refused; the prefix's length: none was.
  */
 static ev_status try_prefix(const ir_source *source, const ir_genome *genome, size_t *at,
                             ev_error *err) {
+    *at = ir_genome_prefix_count(genome);
+    if (is_kept(source, genome))
+        return EV_OK;
     ir_base *base = NULL;
     ir_source now = *source;
     now.genome = genome;
     now.reached = at;
-    *at = ir_genome_prefix_count(genome);
     ev_status status = ir_early_load(&now, &base, err);
     ir_base_free(base);
     return status;

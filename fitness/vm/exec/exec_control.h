@@ -270,16 +270,18 @@ static const ptx_insn *wait_for(vm_warp *w, const ptx_insn *ip, uint32_t mask, u
 }
 
 /* The union of the lanes' member masks m. *odd: lanes that are missing from their own mask. *apart:
- * a lane names another lane here whose mask differs. */
+ * a lane names another lane here whose mask differs. Lanes of one mask are looked at together. */
 static __attribute__((noinline)) uint32_t unlike_masks(const uint32_t *m, uint32_t mask,
                                                        uint32_t *odd, bool *apart) {
     uint32_t all = 0;
-    for (uint32_t left = mask; left; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctz(left);
-        all |= m[i];
-        *odd |= (uint32_t)!(m[i] >> i & 1) << i;
-        for (uint32_t named = m[i] & mask; named; named &= named - 1)
-            *apart |= m[__builtin_ctz(named)] != m[i];
+    for (uint32_t left = mask; left;) {
+        uint32_t members = m[__builtin_ctz(left)], same = 0;
+        LANES same |= (uint32_t)(m[i] == members) << i;
+        same &= mask;
+        all |= members;
+        *odd |= same & ~members;
+        *apart |= (members & mask & ~same) != 0;
+        left &= ~same;
     }
     return all;
 }

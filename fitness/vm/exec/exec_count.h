@@ -112,6 +112,21 @@ static unsigned count_group_sectors(const vm_access *x) {
     return ascending ? n : list_groups(x, 0, out);
 }
 
+/* For all lanes: counts the changes of sector from lane to lane. Lanes that run down have their
+ * sectors listed. */
+static unsigned count_far(const vm_access *x) {
+    uint64_t at[32];
+    unsigned changes = 1;
+    bool ascending = true;
+    LANES at[i] = (x->addr[i] + x->bias) / 32;
+    for (unsigned i = 1; i < 32; i++) {
+        ascending &= at[i] >= at[i - 1];
+        changes += at[i] != at[i - 1];
+    }
+    uint64_t out[32];
+    return ascending ? changes : distinct(at, 32, 0, out);
+}
+
 static unsigned count_sectors(const vm_access *x, uint32_t mask) {
     if (x->how != SCATTERED)
         return (unsigned)((x->hi - 1) / 32 - x->lo / 32 + 1);
@@ -126,7 +141,7 @@ static unsigned count_sectors(const vm_access *x, uint32_t mask) {
         return (unsigned)__builtin_popcountll(seen);
     }
     uint64_t out[32];
-    return list_sectors(x, mask, out);
+    return mask == VM_FULL ? count_far(x) : list_sectors(x, mask, out);
 }
 
 /* The greatest number of rows that have the same bit set. At most 63 rows. */
