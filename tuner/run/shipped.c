@@ -197,7 +197,7 @@ ev_status origin_build(const task *t, int sm, candidate *of, origin *out, ev_err
     for (size_t i = 0; i < of->macro_count && status == EV_OK; i++)
         status = ir_genome_set_macro(genome, of->macros[i].name, of->macros[i].value.whole, err);
     if (status == EV_OK)
-        status = variant_build(t, genome, sm, &out->ptx, err);
+        status = variant_build_told(t, genome, sm, &out->ptx, &of->may_alias, err);
     ir_genome_free(genome);
     if (status != EV_OK)
         return ev_wrap(err, status, "task %s, start %s", t->name, of->start->name);

@@ -46,8 +46,8 @@ typedef struct origin {
     candidate candidate; /* borrows from `ptx`, and what `of` borrowed from */
 } origin;
 
-/* Builds the start, and sets of->origin to it, which must outlive `of`. EV_BAD: it does not build.
- */
+/* Builds the start, and sets of->origin to it, which must outlive `of`, and of->may_alias to what
+ * the start's source says. EV_BAD: it does not build. */
 ev_status origin_build(const task *t, int sm, candidate *of, origin *out, ev_error *err) EV_CHECKED;
 void origin_free(origin *o);
 

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "tests/cli_run.h"
+#include "tests/ok.h"
+#include "tuner/run/shipped.h"
 
 #define HEAD "#include \"evoke_cuda.h\"\nextern \"C\" __global__ void "
 #define ROW                                                                                        \
@@ -218,9 +220,30 @@ static void a_start_may_trust_shuffles(void **state) {
     json_decref(cli_json(check("4"), 0));
 }
 
+/* The arguments of a kernel's start that a caller may pass one buffer for: a bit each. */
+static uint64_t may_alias_of(const struct copy *c) {
+    task *t = NULL;
+    ev_error err = {0};
+    write_copy(c, c->right);
+    OK(task_load(cli_path("copy.json"), &t, &err));
+    candidate of = {.plan = t->starts[0].plan, .start = &t->starts[0]};
+    origin own = {.ptx = EV_STR_EMPTY};
+    OK(origin_build(t, 90, &of, &own, &err));
+    origin_free(&own);
+    task_free(t);
+    return of.may_alias;
+}
+
+/* A bundle does not say it; the start of a variant does, which is built to check the variant. */
+static void a_start_tells_of_its_pointers(void **state) {
+    (void)state;
+    assert_int_equal(may_alias_of(&copies[1]), 3); /* x and y */
+    assert_int_equal(may_alias_of(&copies[2]), 0); /* __restrict__ */
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_reached),
-                                       cmocka_unit_test(a_start_may_trust_shuffles),
-                                       cmocka_unit_test(a_timed_case_shows_a_race)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_are_reached), cmocka_unit_test(a_start_tells_of_its_pointers),
+        cmocka_unit_test(a_start_may_trust_shuffles), cmocka_unit_test(a_timed_case_shows_a_race)};
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
