@@ -226,8 +226,11 @@ typedef struct evoke_choice {
 /* Chooses among the variants and unmodified starts that were validated for the shape: those of the
  * best rung; of these the one that was fastest at the nearest shape that was timed; never one that
  * its own records call slower there than the baseline or an unmodified start. The baseline where
- * there is none. Takes less than a microsecond for tens of variants. EVOKE_BAD: an unknown kernel
- * (with the known ones), a number that the shape lacks, nothing for this compute capability. */
+ * there is none. Takes less than a microsecond for tens of variants. The launch is not evaluated:
+ * where several numbers of the shape are large at once, the chosen grid may be over CUDA's limits,
+ * which evoke_variant_geometry and the launch refuse; EVOKE_BASELINE is left then. EVOKE_BAD: an
+ * unknown kernel (with the known ones), a number that the shape lacks, nothing for this compute
+ * capability. */
 EVOKE_API evoke_status evoke_bundle_resolve(const evoke_bundle *bundle, const char *kernel,
                                             const evoke_gpu *gpu, const evoke_shape *shape,
                                             unsigned flags, evoke_choice *out, evoke_error *error);
