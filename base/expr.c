@@ -417,7 +417,7 @@ ev_status expr_eval_whole(const char *text, const expr_scope *scope, int64_t low
 /* Least and greatest value of an integer type, as far as 64 signed bits hold them. */
 static void integer_range(ev_type type, int64_t *low, int64_t *high) {
     unsigned bits = (unsigned)ev_type_bytes(type) * 8;
-    bool is_signed = type == EV_S8 || type == EV_S16 || type == EV_S32 || type == EV_S64;
+    bool is_signed = ev_type_is_signed(type);
     *high = bits == 64 ? INT64_MAX : (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
     *low = is_signed ? -*high - 1 : 0;
 }

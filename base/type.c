@@ -46,6 +46,11 @@ bool ev_type_is_float(ev_type type) {
     return TYPES[type].is_float;
 }
 
+bool ev_type_is_signed(ev_type type) {
+    assert((unsigned)type < EV_TYPE_COUNT);
+    return TYPES[type].is_signed;
+}
+
 bool ev_type_find(const char *name, ev_type *out) {
     for (int i = 0; i < EV_TYPE_COUNT; i++) {
         if (strcmp(TYPES[i].name, name) == 0) {

@@ -16,6 +16,7 @@ typedef enum ev_type {
 const char *ev_type_name(ev_type type);
 size_t ev_type_bytes(ev_type type);
 bool ev_type_is_float(ev_type type);
+bool ev_type_is_signed(ev_type type);              /* floats are */
 bool ev_type_find(const char *name, ev_type *out); /* false: no such type */
 
 /* Element `index` of an array of `type`, as a double (f16 and bf16 widened; u64 rounded). */

@@ -132,6 +132,17 @@ static bool has_prefix(const ir_source *source) {
 
 /* Finds the entry and the kernels of the plan's other launches, and makes all other definitions
  * internal, so that LLVM's passes remove the unused ones. */
+/* Notes it at the parameters, so that early IR that is kept has it, too (ir_may_overlap). */
+static void mark_overlapping(LLVMValueRef entry, uint64_t overlapping) {
+    for (unsigned i = 0; i < LLVMCountParams(entry) && i < 64; i++) {
+        if ((overlapping >> i & 1) == 0)
+            continue;
+        LLVMAttributeRef mark = LLVMCreateStringAttribute(
+            LLVMGetTypeContext(LLVMTypeOf(entry)), IR_OVERLAPS, sizeof IR_OVERLAPS - 1, "", 0);
+        LLVMAddAttributeAtIndex(entry, i + 1, mark);
+    }
+}
+
 static ev_status open_entry(const ir_base *base, const ir_source *source, ev_error *err) {
     LLVMValueRef kept[LAUNCH_PLAN_MOST + 1];
     size_t count = 1;
@@ -145,6 +156,7 @@ static ev_status open_entry(const ir_base *base, const ir_source *source, ev_err
         EV_TRY(ir_entry_find(base->module, &other, &kept[count++], err));
     }
     ir_make_internal(base->module, kept, count);
+    mark_overlapping(kept[0], source->overlapping);
     ir_symbols_open(base, source);
     return EV_OK;
 }

@@ -34,6 +34,9 @@ struct ir_base {
     char *complaint; /* LLVM's first error since the last clear; malloc'ed */
 };
 
+/* The attribute of parameters that launches may pass one buffer for (ir_source.overlapping). */
+#define IR_OVERLAPS "evoke-overlaps"
+
 /* Fills in the base's module: early IR (ir/structure), with the source's structural prefix applied.
  * EV_BAD: as ir_base_load. */
 ev_status ir_early_reach(ir_base *base, const ir_source *source, ev_error *err) EV_CHECKED;

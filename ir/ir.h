@@ -85,6 +85,8 @@ typedef struct ir_source {
     const ir_genome *genome;
     const launch_plan *plan;
     const char *const *arguments;
+    uint64_t unsigned_arguments; /* a bit each: a number without sign */
+    uint64_t overlapping; /* a bit each: launches may pass one buffer for it and for another one */
     const uint32_t *aligns; /* bytes of alignment that every launch grants of each argument's
                                address; NULL: not known */
     const ir_timed *timed;  /* of each argument, for the edits that are drawn; NULL: not known */

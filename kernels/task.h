@@ -128,13 +128,15 @@ typedef enum task_variation {
 } task_variation;
 
 #define TASK_POWER_MOST 20
+#define TASK_PAIRS_MOST (TASK_POWER_MOST + 1) /* of an input and an output in one buffer */
 
 /* What a case is run with beside its shape and its data; all 0: nothing else. */
 typedef struct task_case_inputs {
     task_variation variation;
     int power;         /* TASK_SCALED: the inputs times two to this power, from -TASK_POWER_MOST to
-                          TASK_POWER_MOST; 0: another power for each input. TASK_ALIASED and
-                          TASK_ALIASED_SMALL: the number of the pair of arguments, from 0 */
+                          TASK_POWER_MOST; 0: another power for each input. TASK_DECIMAL: 0, or
+                          the number of a scalar, from 1. TASK_ALIASED and TASK_ALIASED_SMALL: the
+                          number of the pair of arguments, from 0 */
     uint32_t fresh;    /* number of the inputs: another number, other inputs */
     uint64_t schedule; /* seed of the order of blocks and warps, on the virtual machine */
 } task_case_inputs;
@@ -313,6 +315,9 @@ bool task_has_steps(const task *t); /* any of its starts */
 void task_main_arguments(const task *t, const task_start *start, size_t *out, size_t *count);
 /* As task_bits_of_parameters, of the kernel of the main launch. */
 uint64_t task_bits_of_main(const task *t, const task_start *start, uint64_t parameters);
+/* The parameters of the main launch's kernel that may be one buffer with another one, a bit each:
+ * the task says so (`alias`), or a launch of that kernel passes one buffer for two of them. */
+uint64_t task_overlaps_of_main(const task *t, const task_start *start);
 /* The fewest launches that a start has at a case, of those that can be launched there. */
 ev_status task_launches_least(const task *t, const task_case *c, size_t *out,
                               ev_error *err) EV_CHECKED;

@@ -229,6 +229,23 @@ static ev_status check_macro_names(const task *t, const ev_json *doc, ev_error *
     return EV_OK;
 }
 
+/* Each pair is tried. */
+static ev_status check_pairs(const task *t, const ev_json *doc, ev_error *err) {
+    size_t in = 0, out = 0;
+    for (size_t i = 0; t->says_alias && i < t->argument_count; i++) {
+        if ((t->aliased >> i & 1) == 0)
+            continue;
+        in += t->arguments[i].kind == TASK_IN;
+        out += t->arguments[i].kind != TASK_IN;
+    }
+    if (in * out <= TASK_PAIRS_MOST)
+        return EV_OK;
+    return ev_json_fail(doc, "alias", err,
+                        "%zu inputs and %zu outputs are %zu pairs, and at most %d are tried; name "
+                        "those that callers pass in one buffer",
+                        in, out, in * out, TASK_PAIRS_MOST);
+}
+
 /* Checks that the aliased arguments agree with the first of them in type and length. */
 static ev_status check_alias(const task *t, const ev_json *doc, const task_case *c, ev_error *err) {
     const task_argument *first = NULL;
@@ -280,6 +297,7 @@ ev_status task_check_all(const task *t, const ev_json *doc, ev_error *err) {
     EV_TRY(check_baseline(t, doc, err));
     EV_TRY(check_uses(t, doc, err));
     EV_TRY(check_macro_names(t, doc, err));
+    EV_TRY(check_pairs(t, doc, err));
     for (size_t i = 0; i < t->case_count; i++) {
         EV_TRY(check_case(t, doc, i, err));
         EV_TRY(check_alias(t, doc, &t->cases[i], err));

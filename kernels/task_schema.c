@@ -286,7 +286,9 @@ static const ev_json_key INPUTS_KEYS[] = {
     },
     {"power", EV_JSON_INTEGER, false,
      "of scaled: the inputs times two to this power, -20 to 20; 0: another power for each input; "
-     "of aliased and aliased-small: the number of the pair of arguments, from 0"},
+     "of decimal: 0 for decimals, or the number of the floating-point scalar, from 1; of aliased "
+     "and "
+     "aliased-small: the number of the pair of arguments, from 0"},
     {"schedule", EV_JSON_INTEGER, false,
      "seed of the order of blocks and warps on the virtual machine; 0: the natural order"},
 };

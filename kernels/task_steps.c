@@ -490,6 +490,48 @@ void task_main_arguments(const task *t, const task_start *start, size_t *out, si
     }
 }
 
+/* Whether a launch passes one buffer for parameter p and another one. */
+static bool is_given_twice(const task *t, const launch_plan *plan, const launch_rule *rule,
+                           size_t p) {
+    const char *name = rule->given[p].name;
+    size_t argument = argument_at(t, plan, rule, p);
+    bool twice = false;
+    if (name == NULL ||
+        (argument < t->argument_count && t->arguments[argument].kind == TASK_SCALAR))
+        return false;
+    for (size_t q = 0; q < rule->given_count; q++)
+        twice = twice ||
+                (q != p && rule->given[q].name != NULL && strcmp(rule->given[q].name, name) == 0);
+    return twice;
+}
+
+/* Whether a launch of the main kernel may pass one buffer for parameter p and another one. */
+static bool may_overlap(const task *t, const launch_plan *plan, size_t p) {
+    bool may = false;
+    for (size_t i = 0; i < plan->launch_count; i++) {
+        const launch_rule *rule = &plan->launches[i];
+        size_t argument = argument_at(t, plan, rule, p);
+        if (strcmp(rule->entry, launch_plan_entry(plan)) != 0 || p >= rule->given_count)
+            continue;
+        may = may || is_given_twice(t, plan, rule, p) ||
+              (t->says_alias && argument < 64 && (t->aliased >> argument & 1) != 0);
+    }
+    return may;
+}
+
+uint64_t task_overlaps_of_main(const task *t, const task_start *start) {
+    const launch_plan *plan = start->plan;
+    size_t count = plan->launches[plan->main].given_count;
+    uint64_t bits = 0;
+    for (size_t p = 0; p < count && p < 64; p++)
+        bits |= (uint64_t)may_overlap(t, plan, p) << p;
+    for (size_t i = 0; count == 0 && t->says_alias && i < t->argument_count && i < 64; i++) {
+        if ((t->aliased >> i & 1) != 0 && t->arguments[i].parameter < 64)
+            bits |= UINT64_C(1) << t->arguments[i].parameter;
+    }
+    return bits;
+}
+
 uint64_t task_bits_of_main(const task *t, const task_start *start, uint64_t parameters) {
     size_t arguments[TASK_MAX_ARGUMENTS] = {0}, count = 0;
     uint64_t bits = 0;

@@ -236,7 +236,7 @@ ev_status fitness_stress_open(fitness *f, const candidate *c, fitness_stress **o
                               fitness_verdict *refused, ev_error *err) EV_CHECKED;
 void fitness_stress_close(fitness_stress *s); /* NULL is fine */
 
-#define FIT_PAIRS_MOST 16 /* pairs of arguments that are tried in one buffer */
+#define FIT_PAIRS_MOST TASK_PAIRS_MOST /* pairs of arguments that are tried in one buffer */
 
 /* How a case of the stress ended. */
 typedef enum fitness_stood {

@@ -618,6 +618,8 @@ void fit_start_free(fit_start *start);
 ev_status fit_try_variation(fitness *f, const task_case *at, const task_case_inputs *with,
                             const fit_trial *trial, const fit_start *start, bool *usable,
                             fit_result *r, ev_error *err) EV_CHECKED;
+/* Whether the variation changes arguments of this type and kind (vary_data.c). */
+bool fit_variation_concerns(fit_variation v, const task_argument *what, const task_range *range);
 /* Whether an input and an output are one buffer; the power is the number of the pair then. */
 bool fit_variation_aliases(fit_variation v);
 /* Pairs of an input and an output that callers may pass in one buffer, FIT_PAIRS_MOST at most. */

@@ -86,6 +86,12 @@ static bool takes_thread(const coarsening *c) {
     return of_threads(c) || is_neighbours(c);
 }
 
+/* Whether an instruction reads the coordinates that each member gets anew. */
+static bool is_place(const coarsening *c, LLVMValueRef value) {
+    return (takes_block(c) && reads(c, value, "ctaid")) ||
+           (takes_thread(c) && reads(c, value, "tid"));
+}
+
 static ev_status mark_seeds(coarsening *c, ev_error *err) {
     bool any = false;
     c->is_seed = EV_NEW_ARRAY(c->s->arena, bool, c->flow.insn_count + 1);
@@ -93,10 +99,9 @@ static ev_status mark_seeds(coarsening *c, ev_error *err) {
         return ev_fail_memory(err, c->flow.insn_count);
     for (uint32_t i = 0; i < c->flow.insn_count; i++) {
         LLVMValueRef value = c->flow.insns[i];
-        bool block = takes_block(c) && reads(c, value, "ctaid");
-        bool thread = takes_thread(c) && reads(c, value, "tid");
-        c->is_seed[i] = block || thread;
-        any |= block || thread;
+        ir_deed deed = ir_deed_of(value); /* an atomic gives each member a value of its own */
+        c->is_seed[i] = is_place(c, value) || deed == IR_DEED_COUNTED || deed == IR_DEED_UNKNOWN;
+        any |= is_place(c, value);
     }
     return any ? EV_OK
                : ev_fail(err, EV_BAD, "the kernel reads no %s index in dimension %c",
@@ -113,6 +118,8 @@ static ev_status check_neighbours(const coarsening *c, ev_error *err) {
         ir_deed deed = ir_deed_of(c->flow.insns[i]);
         LLVMValueRef pointer = ir_pointer_of(c->flow.insns[i]);
         const ir_object *object = pointer ? ir_vary_object(&c->vary, pointer) : NULL;
+        if (ir_reads_warp_place(c->flow.insns[i]))
+            return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
         if (deed == IR_DEED_BARRIER || deed == IR_DEED_WARP || (object && object->is_shared))
             return ev_fail(err, EV_BAD,
                            "the threads of a block work together (by a barrier, a warp function or "
@@ -129,9 +136,7 @@ static ev_status check_threads(const coarsening *c, ev_error *err) {
             return ev_fail(err, EV_BAD, "the threads of a warp exchange values");
         if (ir_is_block_vote(c->flow.insns[i]))
             return ev_fail(err, EV_BAD, "the threads of a block vote");
-        const char *name = ir_call_name(c->flow.insns[i]);
-        if (strncmp(name, "llvm.nvvm.read.ptx.sreg.", 24) == 0 &&
-            (strstr(name, "laneid") || strstr(name, "warpid")))
+        if (ir_reads_warp_place(c->flow.insns[i]))
             return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
     }
     if (block == 0 || block % c->members != 0)
@@ -248,7 +253,7 @@ static void map_member(coarsening *c, const coordinates *at, uint32_t j) {
     for (uint32_t i = 0; i < c->flow.insn_count; i++) {
         LLVMValueRef value = c->flow.insns[i];
         LLVMValueRef made = NULL;
-        if (c->is_seed[i])
+        if (is_place(c, value))
             made = reads(c, value, "ctaid") ? at->block[j] : at->thread[j];
         else if (takes_block(c) && c->extent && reads(c, value, "nctaid"))
             made = c->extent;

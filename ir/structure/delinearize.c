@@ -37,10 +37,12 @@ static const char axes[] = "xyz";
 /* ---- what is found ----------------------------------------------------------------------------
  */
 
-/* The factors of a product. False: there are too many. */
+/* The factors of a product that does not wrap around; one that may is a factor itself. False: there
+ * are too many. */
 static bool list_factors(LLVMValueRef product, LLVMValueRef out[MOST_FACTORS], uint32_t *count) {
     LLVMValueRef inner = ir_flat_without_casts(product);
-    if (LLVMIsAInstruction(inner) && LLVMGetInstructionOpcode(inner) == LLVMMul)
+    if (LLVMIsAInstruction(inner) && LLVMGetInstructionOpcode(inner) == LLVMMul &&
+        (LLVMGetNSW(inner) || LLVMGetNUW(inner)))
         return list_factors(LLVMGetOperand(inner, 0), out, count) &&
                list_factors(LLVMGetOperand(inner, 1), out, count);
     if (*count == MOST_FACTORS)

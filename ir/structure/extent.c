@@ -42,7 +42,8 @@ static LLVMValueRef find_name(const reader *r, const char *text, size_t length) 
         LLVMValueRef param = LLVMGetParam(r->s->function, (unsigned)i);
         if (LLVMGetTypeKind(LLVMTypeOf(param)) != LLVMIntegerTypeKind)
             return NULL;
-        return LLVMBuildIntCast2(r->builder, param, r->type, true, "");
+        bool is_unsigned = i < 64 && (source->unsigned_arguments >> i & 1) != 0;
+        return LLVMBuildIntCast2(r->builder, param, r->type, !is_unsigned, "");
     }
     for (size_t i = 0; i < source->name_count; i++) {
         if (is_name(source->names[i].name, text, length))

@@ -66,7 +66,7 @@ static bool is_harmless(grouping *c, uint32_t block) {
         bool reads = is_plain_load(insn);
         bool needs = depends_on_load(c, block, insn);
         if (LLVMIsAPHINode(insn) || divides(insn) || (reads && needs) ||
-            (!reads && ir_deed_of(insn) != IR_DEED_PURE))
+            (!reads && !ir_may_run_anywhere(insn)))
             return false;
         c->loaded[i] = reads || needs;
         loads += reads;

@@ -84,6 +84,8 @@ static ev_status check_loop(const piping *p, ev_error *err) {
     if (loop->latch == IR_NONE || loop->preheader == IR_NONE || loop->exit == IR_NONE ||
         !LLVMIsABranchInst(last) || !leaves_at_top(p) || !piping_knows(p, LLVMGetCondition(last)))
         return ev_fail(err, EV_BAD, "the loop does not count to a bound, tested at its top");
+    if (!ir_loop_is_left_once(&p->flow, loop))
+        return ev_fail(err, EV_BAD, "a turn of the loop may leave it before the next one loads");
     return EV_OK;
 }
 

@@ -7,6 +7,7 @@
  *
  * Early IR is what clang makes, with calls inlined, scalars in registers, equal computations merged
  * and loops in simplified, loop-closed form, still rolled and tested at the top. */
+#include "base/expr.h"
 #include "ir/structure/passes/passes_internal.h"
 #include "ir/structure/structure_internal.h"
 
@@ -288,9 +289,36 @@ uint64_t ir_shared_bytes(LLVMModuleRef module, LLVMValueRef without) {
     return bytes;
 }
 
-/* Refuses copies of shared arrays and tiles that the assembler would not take together. */
-static ev_status check_shared(const ir_structure *s, ev_error *err) {
+static bool is_macro(const ir_source *source, const char *text, size_t length) {
+    for (size_t i = 0; i < source->name_count; i++) {
+        const char *name = source->names[i].name;
+        if (strlen(name) == length && strncmp(name, text, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether every launch takes as much dynamic shared memory: numbers and macros tell it. */
+static bool has_fixed_dynamic(const ir_structure *s) {
+    const launch_rule *rule = ir_structure_rule(s);
+    for (const char *at = rule ? rule->shared : ""; *at;) {
+        size_t length = expr_name_length(at);
+        if (length > 0 && at[length] != '(' && !is_macro(s->source, at, length))
+            return false;
+        at += length > 0 ? length : 1;
+    }
+    return true;
+}
+
+/* Refuses copies of shared arrays and tiles that the assembler or a launch would not take together.
+ * `before`: the bytes of the arrays before the edit. */
+static ev_status check_shared(const ir_structure *s, uint64_t before, ev_error *err) {
     uint64_t bytes = ir_shared_bytes(s->base->module, NULL);
+    if (bytes > before && !has_fixed_dynamic(s))
+        return ev_fail(err, EV_BAD,
+                       "the arrays would take more shared memory, and a launch takes %s bytes of "
+                       "dynamic shared memory already",
+                       ir_structure_rule(s)->shared);
     if (bytes > IR_MOST_SHARED)
         return ev_fail(err, EV_BAD,
                        "the arrays would take %llu bytes of static shared memory, more than %d",
@@ -299,10 +327,11 @@ static ev_status check_shared(const ir_structure *s, ev_error *err) {
 }
 
 ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
+    uint64_t before = ir_shared_bytes(s->base->module, NULL);
     EV_TRY(check_size(s, edit, err));
     EV_TRY(dispatch(s, edit, err));
     EV_TRY(check(s, err));
-    return check_shared(s, err);
+    return check_shared(s, before, err);
 }
 
 /* ---- step by step ---- */

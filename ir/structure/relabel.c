@@ -67,9 +67,9 @@ static ev_status check_threads(const relabelling *r, const ir_edit *edit, ev_err
     for (uint32_t i = 0; i < r->flow.insn_count; i++) {
         if (ir_deed_of(r->flow.insns[i]) == IR_DEED_WARP)
             return ev_fail(err, EV_BAD, "the threads of a warp exchange values");
+        if (ir_reads_warp_place(r->flow.insns[i]))
+            return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
     }
-    if (kernel_reads(r, "laneid") || kernel_reads(r, "warpid"))
-        return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
     return EV_OK;
 }
 

@@ -37,7 +37,8 @@ static bool may_move(const sinking *p, uint32_t insn) {
         return false;
     if (ir_deed_of(value) == IR_DEED_LOAD)
         return runs_always(p, p->flow.home[insn]) && ir_reads_only(&p->flow, value, &base);
-    return ir_deed_of(value) == IR_DEED_PURE;
+    return ir_may_run_anywhere(value) ||
+           (ir_deed_of(value) == IR_DEED_PURE && runs_always(p, p->flow.home[insn]));
 }
 
 /* Writes a value before the loop. NULL: it depends on the loop, or on what cannot move. */

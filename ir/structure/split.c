@@ -25,6 +25,7 @@ typedef struct splitting {
  */
 
 static ev_status check_deeds(const splitting *p, ev_error *err) {
+    EV_TRY(ir_check_overlap(&p->flow, err));
     for (uint32_t i = 0; i < p->flow.insn_count; i++) {
         LLVMValueRef insn = p->flow.insns[i];
         ir_deed deed = ir_deed_of(insn);
@@ -33,6 +34,8 @@ static ev_status check_deeds(const splitting *p, ev_error *err) {
             return ev_fail(err, EV_BAD, "the kernel calls %s", ir_call_name(insn));
         if (ir_is_block_vote(insn))
             return ev_fail(err, EV_BAD, "the threads of a block vote");
+        if (ir_reads_warp_place(insn))
+            return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
         if (inside && ir_has_effect(insn))
             return ev_fail(err, EV_BAD, "the loop does more than to sum: it stores or waits");
         if (deed == IR_DEED_COUNTED && LLVMGetFirstUse(insn))

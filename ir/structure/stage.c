@@ -139,6 +139,28 @@ static bool are_tests_known(ir_staging *g, LLVMValueRef load, const ir_box *box,
     return true;
 }
 
+enum { DEEPEST_CHOICE = 24 };
+
+/* Whether values that an address chooses among are chosen alike by all threads that share an
+ * element of the box. */
+static bool are_choices_known(ir_staging *g, LLVMValueRef value, const ir_box *box,
+                              unsigned depth) {
+    if (!LLVMIsAInstruction(value) || LLVMIsAPHINode(value) || ir_deed_of(value) != IR_DEED_PURE)
+        return true;
+    if (depth == 0)
+        return false;
+    for (uint32_t a = 0; LLVMIsASelectInst(value) && a < box->axis_count; a++) {
+        if (box->axes[a].also != IR_NONE &&
+            !ir_stage_is_balanced(g, LLVMGetOperand(value, 0), box->axes[a].dim, box->axes[a].also))
+            return false;
+    }
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (!are_choices_known(g, LLVMGetOperand(value, (unsigned)k), box, depth - 1))
+            return false;
+    }
+    return true;
+}
+
 /* Why a load cannot be staged; NULL: it can, in the box. */
 static const char *refusal(ir_staging *g, LLVMValueRef load, ir_box *box, ir_path *path) {
     LLVMValueRef argument = NULL;
@@ -149,7 +171,8 @@ static const char *refusal(ir_staging *g, LLVMValueRef load, ir_box *box, ir_pat
     if (ir_stage_mask(g, LLVMGetOperand(load, 0)) == IR_NO_DIMS)
         return "a load's address is more than arithmetic of places, turns and arguments";
     *box = box_of(g, load, argument);
-    if (!are_tests_known(g, load, box, path))
+    if (!are_tests_known(g, load, box, path) ||
+        !are_choices_known(g, LLVMGetOperand(load, 0), box, DEEPEST_CHOICE))
         return "a load depends on a condition that its address does not tell";
     if ((uint64_t)box->elements * 3 > uses_of(g, load) * 2 && !is_scattered(g, load, box))
         return "the threads of a block hardly load the same values in a tile, and the addresses "
@@ -284,8 +307,9 @@ static ev_status mark_threads(ir_staging *g, ev_error *err) {
         return ev_fail_memory(err, g->flow.insn_count);
     for (uint32_t i = 0; i < g->flow.insn_count; i++) {
         const char *name = ir_call_name(g->flow.insns[i]);
-        is_seed[i] = strncmp(name, "llvm.nvvm.read.ptx.sreg.", 24) == 0 &&
-                     !ir_stage_is_of_block(g->flow.insns[i]);
+        is_seed[i] = ir_differs_in_block(g->flow.insns[i]) ||
+                     (strncmp(name, "llvm.nvvm.read.ptx.sreg.", 24) == 0 &&
+                      !ir_stage_is_of_block(g->flow.insns[i]));
     }
     return ir_vary_make(&g->flow, is_seed, true, &g->vary, err);
 }

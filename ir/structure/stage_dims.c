@@ -173,6 +173,11 @@ static bool distance_of_sum(ir_staging *g, LLVMValueRef value, int64_t sign, uin
            add_distance(out, right, sign);
 }
 
+/* Numbers of less than 32 bits wrap around where addresses do not. */
+static bool is_narrow(LLVMValueRef value) {
+    return LLVMGetIntTypeWidth(LLVMTypeOf(value)) < 32;
+}
+
 bool ir_stage_distance(ir_staging *g, LLVMValueRef value, uint32_t dim, ir_distance *out) {
     ir_distance part = {0};
     *out = part;
@@ -200,6 +205,8 @@ bool ir_stage_distance(ir_staging *g, LLVMValueRef value, uint32_t dim, ir_dista
     case LLVMSExt:
     case LLVMZExt:
     case LLVMTrunc:
+        return !is_narrow(value) && !is_narrow(LLVMGetOperand(value, 0)) &&
+               ir_stage_distance(g, LLVMGetOperand(value, 0), dim, out);
     case LLVMAddrSpaceCast:
         return ir_stage_distance(g, LLVMGetOperand(value, 0), dim, out);
     case LLVMGetElementPtr:

@@ -325,11 +325,14 @@ static bool is_of_data(const ir_flow *flow, LLVMValueRef value, unsigned depth) 
 
 /* Whether the loop's counter, of 32 bits, may begin anywhere. Threads begin up to a round of turns
  * behind its start, and count on by as many: such a counter would wrap around near the end of its
- * type, where the loop's own does not. Counters that begin at a constant or at the number of a
- * thread are taken not to come near: their loop would make some billions of turns. */
+ * type, where the loop's own does not. Counters of 32 bits that begin at a constant or at the
+ * number of a thread and count by small steps are taken not to come near: their loop would make
+ * millions of turns. */
 static bool may_wrap(const ir_flow *flow, const ir_loop *loop) {
-    return LLVMGetIntTypeWidth(LLVMTypeOf(loop->induction)) <= 32 && loop->step > 0 &&
-           is_of_data(flow, loop->start, DEEPEST_SUM);
+    enum { SMALL_STEP = 1024 }; /* of 1,024 threads: 2^20 at once */
+    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(loop->induction));
+    return width <= 32 && loop->step > 0 &&
+           (width < 32 || loop->step > SMALL_STEP || is_of_data(flow, loop->start, DEEPEST_SUM));
 }
 
 /* The counter stops at its bound (count_below) if turns run below it. */

@@ -81,16 +81,13 @@ static ev_status check_option(teaming *t, const ir_edit *edit, ev_error *err) {
     return EV_OK;
 }
 
-static bool reads_warp(LLVMValueRef insn) {
-    return ir_reads_register(insn, "laneid") || ir_reads_register(insn, "warpid");
-}
-
 /* The threads of a block may have nothing in common, since they come into other blocks. */
 static ev_status check_deeds(const teaming *t, ev_error *err) {
+    EV_TRY(ir_check_overlap(&t->flow, err));
     for (uint32_t i = 0; i < t->flow.insn_count; i++) {
         LLVMValueRef insn = t->flow.insns[i], pointer = ir_pointer_of(insn), base = NULL;
         ir_deed deed = ir_deed_of(insn);
-        if (deed == IR_DEED_UNKNOWN || deed == IR_DEED_WARP || reads_warp(insn))
+        if (deed == IR_DEED_UNKNOWN || deed == IR_DEED_WARP || ir_reads_warp_place(insn))
             return ev_fail(err, EV_BAD, "the kernel calls %s", ir_call_name(insn));
         if (deed == IR_DEED_BARRIER)
             return ev_fail(err, EV_BAD, "the threads of a block work together");

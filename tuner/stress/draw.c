@@ -11,6 +11,9 @@
 
 #define NEAR_LEAST 9 /* steps from the lower end that are drawn more often */
 #define NEAR_OWN 4   /* steps from the case's own size that are drawn more often */
+#define PAIR_EACH 2  /* one shape in so many has two sizes that nearly meet */
+#define ENDS_EACH 16 /* one shape in so many has all of its sizes at ends of their ranges */
+#define PAIR_BITS 9  /* such sizes are less than two to this power apart */
 
 /* ---- ranges ---- */
 
@@ -147,6 +150,57 @@ static void draw_sizes(const stressing *s, stress_case *c, ev_pcg *rng) {
     }
 }
 
+static bool is_free_whole(const stressing *s, const expr_name *size) {
+    const launch_range *range = stress_range_of(s, size->name);
+    return range != NULL && !range->is_real && range->low < range->high;
+}
+
+/* The size number `nth` of those that vary and are whole. */
+static expr_name *free_size(const stressing *s, stress_case *c, uint32_t nth) {
+    for (size_t i = 0; i < c->at.shape_count; i++) {
+        if (is_free_whole(s, &c->shape[i]) && nth-- == 0)
+            return &c->shape[i];
+    }
+    return NULL;
+}
+
+/* What a kernel does may depend on the difference of two sizes, a begin and an end, which sizes
+ * that are drawn each for itself hardly ever have small. */
+static void draw_pair(const stressing *s, stress_case *c, uint32_t count, ev_pcg *rng) {
+    expr_name *a = free_size(s, c, ev_pcg_below(rng, count));
+    const expr_name *b = free_size(s, c, ev_pcg_below(rng, count));
+    int64_t apart = (int64_t)ev_pcg_below(rng, 1u << ev_pcg_below(rng, PAIR_BITS + 1));
+    if (a == b)
+        return;
+    const launch_range *range = stress_range_of(s, a->name);
+    int64_t step = range->multiple > 0 ? range->multiple : 1;
+    int64_t way = ev_pcg_below(rng, 2) == 0 ? apart : -apart;
+    a->value = expr_of_whole(stress_fit_range(range, b->value.whole + step * way));
+}
+
+static void draw_ends(const stressing *s, stress_case *c, ev_pcg *rng) {
+    bool are_high = ev_pcg_below(rng, 2) == 0;
+    for (size_t i = 0; i < c->at.shape_count; i++) {
+        const launch_range *range = stress_range_of(s, c->shape[i].name);
+        if (is_free_whole(s, &c->shape[i]))
+            c->shape[i].value = expr_of_whole(
+                stress_fit_range(range, (int64_t)(are_high ? range->high : range->low)));
+    }
+}
+
+/* Sizes as they stand to each other. */
+static void draw_together(const stressing *s, stress_case *c, ev_pcg *rng) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < c->at.shape_count; i++)
+        count += is_free_whole(s, &c->shape[i]);
+    if (count < 2)
+        return;
+    if (ev_pcg_below(rng, ENDS_EACH) == 0)
+        draw_ends(s, c, rng);
+    else if (ev_pcg_below(rng, PAIR_EACH) == 0)
+        draw_pair(s, c, count, rng);
+}
+
 /* A name that no case of the task has. The data depend on it. */
 static void set_name(const stressing *s, uint32_t number, stress_case *c) {
     const char *again = "";
@@ -175,6 +229,7 @@ void stress_begin_case(const stressing *s, const task_case *from, uint32_t numbe
 void stress_draw(const stressing *s, uint32_t number, ev_pcg *rng, stress_case *out) {
     stress_begin_case(s, draw_case(s, rng), number, out);
     draw_sizes(s, out, rng);
+    draw_together(s, out, rng);
     out->at.inputs = (task_case_inputs){.fresh = 1 + ev_pcg_below(rng, INT32_MAX - 1)};
     out->with = out->at.inputs;
 }

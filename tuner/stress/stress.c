@@ -74,6 +74,9 @@ static bool changes(const task *t, task_variation v) {
     return false;
 }
 
+/* Decimals, or multiples of one of the first scalars. */
+#define SCALARS_TRIED 2
+
 /* A power for all inputs, the largest one most often; 0, another power for each, in a third of the
  * draws. */
 static int draw_power(ev_pcg *rng) {
@@ -101,6 +104,8 @@ ev_status stress_try_others(stressing *s, stress_case *c, ev_pcg *rng, ev_error 
         task_case_inputs with = c->at.inputs;
         with.variation = (task_variation)v;
         with.power = v == TASK_SCALED ? draw_power(rng) : 0;
+        if (v == TASK_DECIMAL)
+            with.power = (int)ev_pcg_below(rng, SCALARS_TRIED + 1);
         with.schedule = ev_pcg_below(rng, 2) == 0 ? 0 : 1 + (uint64_t)ev_pcg_next(rng);
         if (task_variation_aliases(with.variation))
             EV_TRY(stress_try_pairs(s, c, with, rng, err));

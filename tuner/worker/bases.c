@@ -128,11 +128,29 @@ static bool agrees(const task_start *start, const task_steps *steps, uint32_t bl
     return true;
 }
 
-/* The block size if it is the same in every launch of the main kernel, else zeros. The gates, not
- * this function, find launches that these macros do not allow. */
+/* Whether the block of a launch depends on numbers of the shape, or on arguments. */
+static bool has_varying_block(const task *t, const launch_rule *rule) {
+    bool varies = false;
+    for (int axis = 0; axis < 3; axis++) {
+        for (size_t i = 0; i < t->argument_count; i++)
+            varies = varies || expr_uses(rule->block[axis], t->arguments[i].name);
+        for (size_t i = 0; t->case_count > 0 && i < t->cases[0].shape_count; i++)
+            varies = varies || expr_uses(rule->block[axis], t->cases[0].shape[i].name);
+    }
+    return varies;
+}
+
+/* The block size if it is the same in every launch of the main kernel, else zeros: macros and
+ * numbers alone tell it, since other shapes may have another one. The gates, not this function,
+ * find launches that these macros do not allow. */
 static void block_of(const task *t, const task_start *start, const expr_name *macros, size_t count,
                      uint32_t block[3]) {
     memset(block, 0, 3 * sizeof *block);
+    for (size_t i = 0; i < start->plan->launch_count; i++) {
+        const launch_rule *rule = &start->plan->launches[i];
+        if (strcmp(rule->entry, launch_plan_entry(start->plan)) == 0 && has_varying_block(t, rule))
+            return;
+    }
     for (size_t i = 0; i < t->case_count; i++) {
         task_steps steps;
         ev_error ignored;
@@ -173,6 +191,7 @@ typedef struct macro_lists {
     const char **arguments;
     uint32_t *aligns;
     ir_timed *timed;
+    uint64_t unsigned_arguments; /* a bit each */
     size_t argument_count;
 } macro_lists;
 
@@ -244,6 +263,8 @@ static void list_argument(const task_argument *a, const task *t, size_t p, macro
     /* a struct has no name in expressions, nor has what hides behind a number of the shape */
     m->arguments[p] = a->is_field || is_hidden(t, a) ? "" : a->name;
     m->aligns[p] = is_buffer ? a->align : 1;
+    if (p < 64 && !ev_type_is_signed(a->type))
+        m->unsigned_arguments |= UINT64_C(1) << p;
 }
 
 /* Of the main launch's kernel. A parameter that is no argument of the task has no name. */
@@ -388,6 +409,8 @@ static ev_status use_source(const bases *b, const ir_genome *genome, source_use 
                             .genome = genome,
                             .plan = start->plan,
                             .arguments = macros.arguments,
+                            .unsigned_arguments = macros.unsigned_arguments,
+                            .overlapping = task_overlaps_of_main(b->t, start),
                             .aligns = macros.aligns,
                             .timed = macros.timed,
                             .argument_count = macros.argument_count,

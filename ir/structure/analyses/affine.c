@@ -226,7 +226,21 @@ static LLVMValueRef argument_of(LLVMModuleRef module, LLVMValueRef access) {
     return base ? LLVMIsAArgument(base) : NULL;
 }
 
+static bool is_marked(LLVMValueRef argument) {
+    LLVMValueRef function = LLVMIsAArgument(argument) ? LLVMGetParamParent(argument) : NULL;
+    for (unsigned i = 0; function && i < LLVMCountParams(function); i++) {
+        if (LLVMGetParam(function, i) == argument)
+            return LLVMGetStringAttributeAtIndex(function, i + 1, IR_OVERLAPS,
+                                                 sizeof IR_OVERLAPS - 1) != NULL;
+    }
+    return false;
+}
+
+bool ir_may_overlap(LLVMValueRef a, LLVMValueRef b) {
+    return a != b && is_marked(a) && is_marked(b);
+}
+
 bool ir_affine_apart(LLVMModuleRef module, LLVMValueRef a, LLVMValueRef b) {
     LLVMValueRef of_a = argument_of(module, a), of_b = argument_of(module, b);
-    return of_a && of_b && of_a != of_b;
+    return of_a && of_b && of_a != of_b && !ir_may_overlap(of_a, of_b);
 }

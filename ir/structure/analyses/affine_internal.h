@@ -29,8 +29,10 @@ ir_affine ir_affine_of(LLVMValueRef value);
 bool ir_affine_of_condition(LLVMValueRef condition, ir_affine *out, LLVMIntPredicate *predicate);
 /* The form of a pointer in bytes behind *base: an argument, a global, or any other pointer. */
 ir_affine ir_affine_of_address(LLVMModuleRef module, LLVMValueRef pointer, LLVMValueRef *base);
+/* Whether launches may pass one buffer for two arguments: the task says so. */
+bool ir_may_overlap(LLVMValueRef a, LLVMValueRef b);
 /* Whether two loads or stores go to different arguments. Guessed by all who ask: no two arguments
- * overlap. */
+ * overlap of which the task does not say so. */
 bool ir_affine_apart(LLVMModuleRef module, LLVMValueRef a, LLVMValueRef b);
 /* The factor of a value; 0: it has no term. */
 int64_t ir_affine_factor(const ir_affine *form, LLVMValueRef value);

@@ -15,6 +15,15 @@ static bool has_effects(LLVMBasicBlockRef block) {
     return false;
 }
 
+/* Whether a block computes something that may fail where an earlier guard has ended the thread. */
+static bool needs_guard(LLVMBasicBlockRef block) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
+        if (ir_deed_of(i) == IR_DEED_PURE && !ir_may_run_anywhere(i))
+            return true;
+    }
+    return false;
+}
+
 static bool has_one_way_in(const ir_flow *flow, LLVMBasicBlockRef block) {
     uint32_t b = ir_flow_block(flow, block);
     return flow->back.first[b + 1] - flow->back.first[b] == 1;
@@ -86,6 +95,8 @@ void ir_guards_find(const ir_flow *flow, bool arithmetic, ir_guards *out) {
             if (ends_at_once(yes) == ends_at_once(no))
                 return;
             if (arithmetic && !is_arithmetic(LLVMGetCondition(last), DEEPEST_CONDITION))
+                return;
+            if (arithmetic && out->count > 0 && needs_guard(at))
                 return;
             next = ends_at_once(yes) ? no : yes;
             out->block[out->count] = at;

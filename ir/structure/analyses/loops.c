@@ -165,13 +165,22 @@ bool ir_loop_is_tested_at_top(const ir_flow *flow, LLVMValueRef phi, ir_loop *lo
     return is_driven_at(flow, loop, loop->header, phi, phi);
 }
 
+static int64_t number_of(LLVMValueRef constant, bool is_unsigned) {
+    return is_unsigned ? (int64_t)LLVMConstIntGetZExtValue(constant)
+                       : LLVMConstIntGetSExtValue(constant);
+}
+
 /* Turns of the body of a counted loop; -1: not constant, or more than 2^32. */
 static int64_t count_trips(const ir_loop *loop) {
     if (!LLVMIsAConstantInt(loop->start) || !LLVMIsAConstantInt(loop->bound))
         return -1;
-    int64_t from = LLVMConstIntGetSExtValue(loop->start);
-    int64_t to = LLVMConstIntGetSExtValue(loop->bound), step = loop->step, distance = 0;
+    bool is_unsigned = loop->stays == LLVMIntULT || loop->stays == LLVMIntULE ||
+                       loop->stays == LLVMIntUGT || loop->stays == LLVMIntUGE;
+    int64_t from = number_of(loop->start, is_unsigned), to = number_of(loop->bound, is_unsigned);
+    int64_t step = loop->step, distance = 0;
     bool up = step > 0;
+    if (is_unsigned && (from < 0 || to < 0)) /* 2^63 and more */
+        return -1;
     if (loop->stays == LLVMIntNE)
         distance = up ? to - from : from - to;
     else if (up && (loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT))

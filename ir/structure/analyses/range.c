@@ -53,7 +53,8 @@ static bool range_of_scaled(const ir_ranges *r, LLVMValueRef value, int64_t righ
     LLVMOpcode op = LLVMGetInstructionOpcode(value);
     bool shifts = op == LLVMShl || op == LLVMLShr;
     ir_range of;
-    if ((shifts && right > MOST_SHIFT) || (!shifts && op != LLVMUDiv) || depth == 0 ||
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(value)) < 32 || (shifts && right > MOST_SHIFT) ||
+        (!shifts && op != LLVMUDiv) || depth == 0 ||
         !range_of(r, LLVMGetOperand(value, 0), place, depth - 1, &of) || of.least < 0 ||
         of.most > MOST >> (op == LLVMShl ? right : 0))
         return false;

@@ -163,6 +163,48 @@ LLVMValueRef ir_pointer_of(LLVMValueRef insn) {
     }
 }
 
+/* Whether an instruction may fail or run for ever where the source does not run it. */
+static bool may_fail(LLVMValueRef insn) {
+    switch (LLVMGetInstructionOpcode(insn)) {
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMURem:
+    case LLVMSRem:
+        return !LLVMIsAConstantInt(LLVMGetOperand(insn, 1)) ||
+               LLVMConstIntGetZExtValue(LLVMGetOperand(insn, 1)) == 0;
+    case LLVMCall:
+        return !begins(ir_call_name(insn), "llvm.");
+    default:
+        return false;
+    }
+}
+
+bool ir_may_run_anywhere(LLVMValueRef insn) {
+    return ir_deed_of(insn) == IR_DEED_PURE && !may_fail(insn);
+}
+
+/* Whether a call of something unknown is declared to write nothing. The attribute `memory` has two
+ * bits for each of three kinds of memory, 1 for reads and 2 for writes (llvm/Support/ModRef.h). */
+static bool is_said_silent(LLVMValueRef call) {
+    static const char name[] = "memory";
+    enum { WRITES = 0x2a };
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
+    LLVMAttributeIndex of_function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    LLVMAttributeRef memory = NULL;
+    if (!LLVMIsACallInst(call))
+        return false;
+    memory = LLVMGetCallSiteEnumAttribute(call, of_function, kind);
+    if (!memory && LLVMIsAFunction(LLVMGetCalledValue(call)))
+        memory = LLVMGetEnumAttributeAtIndex(LLVMGetCalledValue(call), of_function, kind);
+    return memory && (LLVMGetEnumAttributeValue(memory) & WRITES) == 0;
+}
+
+/* Whether a write by a base cannot go to another argument: an argument of its own, a variable, an
+ * array of the thread. A pointer that was loaded, chosen or made of a number may lead anywhere. */
+static bool is_place_of_its_own(LLVMValueRef base) {
+    return LLVMIsAArgument(base) || LLVMIsAAllocaInst(base) || LLVMIsAGlobalVariable(base);
+}
+
 bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
     LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
     LLVMValueRef to = NULL;
@@ -172,14 +214,61 @@ bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         ir_deed deed = ir_deed_of(flow->insns[i]);
         LLVMValueRef pointer = ir_pointer_of(flow->insns[i]);
+        if (deed == IR_DEED_UNKNOWN && !is_said_silent(flow->insns[i]))
+            return false;
         if (!pointer || LLVMIsALoadInst(flow->insns[i]) ||
             (deed != IR_DEED_STORE && deed != IR_DEED_COUNTED))
             continue;
         (void)ir_affine_of_address(module, pointer, &to);
-        if (to == *base || LLVMIsAPHINode(to) || LLVMIsASelectInst(to))
+        if (to == *base || !is_place_of_its_own(to) || ir_may_overlap(to, *base))
             return false;
     }
     return true;
+}
+
+static bool has_term(const ir_affine *form, LLVMValueRef value, int64_t factor) {
+    for (uint32_t i = 0; i < form->count; i++) {
+        if (form->terms[i].value == value)
+            return factor == 0 || form->terms[i].factor == factor;
+    }
+    return false;
+}
+
+/* Whether two addresses are the same in each turn of the loop around, and others in other turns. */
+static bool are_of_one_turn(const ir_flow *flow, uint32_t insn, const ir_affine *a,
+                            const ir_affine *b) {
+    uint32_t loop = ir_loop_of(flow, flow->home[insn]);
+    if (loop == IR_NONE || !flow->loops[loop].induction ||
+        !has_term(a, flow->loops[loop].induction, 0) || a->count != b->count ||
+        a->constant != b->constant)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (!has_term(b, a->terms[i].value, a->terms[i].factor))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a write may go where another turn's load reads. */
+static bool meets_other_turn(const ir_flow *flow, uint32_t load, uint32_t write) {
+    LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
+    LLVMValueRef from = NULL, to = NULL;
+    ir_affine a = ir_affine_of_address(module, ir_pointer_of(flow->insns[load]), &from);
+    ir_affine b = ir_affine_of_address(module, ir_pointer_of(flow->insns[write]), &to);
+    return ir_may_overlap(from, to) && !are_of_one_turn(flow, load, &a, &b);
+}
+
+ev_status ir_check_overlap(const ir_flow *flow, ev_error *err) {
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        for (uint32_t k = 0; LLVMIsALoadInst(flow->insns[i]) && k < flow->insn_count; k++) {
+            bool is_write = !LLVMIsALoadInst(flow->insns[k]) && ir_pointer_of(flow->insns[k]);
+            if (is_write && meets_other_turn(flow, i, k))
+                return ev_fail(err, EV_BAD,
+                               "launches may pass one buffer for an argument that the kernel loads "
+                               "from and one that it writes to at another place");
+        }
+    }
+    return EV_OK;
 }
 
 bool ir_reads_register(LLVMValueRef value, const char *name) {
@@ -188,6 +277,13 @@ bool ir_reads_register(LLVMValueRef value, const char *name) {
         return false;
     const char *callee = ir_call_name(value);
     return begins(callee, stem) && strcmp(callee + sizeof stem - 1, name) == 0;
+}
+
+bool ir_reads_warp_place(LLVMValueRef value) {
+    static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
+    const char *name = LLVMIsACallInst(value) ? ir_call_name(value) : "";
+    return begins(name, stem) &&
+           (strstr(name, "laneid") || strstr(name, "lanemask") || strstr(name, "warpid"));
 }
 
 /* ---- objects ----------------------------------------------------------------------------------

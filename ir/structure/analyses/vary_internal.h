@@ -63,6 +63,9 @@ typedef enum ir_deed {
 } ir_deed;
 
 ir_deed ir_deed_of(LLVMValueRef insn);
+/* Whether it may run where the source does not run it: it computes alone, and neither fails, as a
+ * division by zero, nor runs for ever, as a function with a loop may. */
+bool ir_may_run_anywhere(LLVMValueRef insn);
 /* Whether it does more than to compute and to read: it stores, waits or exchanges values, or is not
  * known. */
 bool ir_has_effect(LLVMValueRef insn);
@@ -74,11 +77,18 @@ bool ir_differs_in_block(LLVMValueRef insn);
 bool ir_is_block_vote(LLVMValueRef insn);
 /* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
 LLVMValueRef ir_pointer_of(LLVMValueRef insn);
-/* Whether a load reads from an argument that no store of the kernel goes to, for all that is known:
- * a store at an address that was chosen among several may go to each. *base: what it reads
- * from, an argument or not. */
+/* Whether a load reads from an argument that no write of the kernel goes to, if arguments are
+ * apart: a pointer that was loaded, chosen among several or made of a number may lead to each, and
+ * so may assembly and calls that are not declared to write nothing. *base: what it reads from, an
+ * argument or not. */
 bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base);
+/* EV_BAD: the kernel loads from an argument and writes to another one that may be one buffer, and
+ * not at the same place in each turn of a loop, so that turns may depend on each other. */
+ev_status ir_check_overlap(const ir_flow *flow, ev_error *err) EV_CHECKED;
 /* Whether it is a call that reads the special register, such as "ctaid.x". */
 bool ir_reads_register(LLVMValueRef value, const char *name);
+/* Whether it reads the thread's place in its warp, or the warp's in its block: %laneid,
+ * %lanemask_lt and its kin, %warpid. Edits that move threads to other warps refuse these. */
+bool ir_reads_warp_place(LLVMValueRef value);
 
 #endif

@@ -258,6 +258,14 @@ static void meet(const joining *j, meeting *m) {
     LLVMInsertIntoBuilder(b, m->last);
     LLVMSetOperand(m->last, 1, value);
     ir_share_guard_run(&j->a.share, m->last, condition, NULL);
+    if (!LLVMIsAReturnInst(end)) { /* what a thread does next may tell others that all is added */
+        LLVMPositionBuilderBefore(b, end);
+        LLVMValueRef all = j->a.share.mask;
+        if (j->of_block)
+            ir_share_call(&j->a.share, "llvm.nvvm.barrier0", NULL, 0);
+        else
+            ir_share_call(&j->a.share, "llvm.nvvm.bar.warp.sync", &all, 1);
+    }
     if (!array)
         return;
     LLVMPositionBuilderBefore(b, m->last);

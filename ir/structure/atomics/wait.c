@@ -136,7 +136,9 @@ ev_status ir_atomics_check_wait(const ir_atomics *a, uint32_t atomic, uint32_t a
         bool behind = i != atomic && ir_flow_leads(flow, atomic, i);
         bool between = behind && (i == end || ir_flow_leads(flow, i, end));
         bool meets_it = behind && is_plain_access(flow->insns[i]);
-        if ((between && !lets_pass(a, insn, flow->insns[i])) ||
+        bool may_meet = behind && ir_deed_of(flow->insns[i]) == IR_DEED_UNKNOWN &&
+                        !touches_nothing(flow->insns[i]);
+        if (may_meet || (between && !lets_pass(a, insn, flow->insns[i])) ||
             (meets_it && !is_apart(a, insn, flow->insns[i])))
             return ev_fail(err, EV_BAD,
                            "behind an atomic the kernel accesses what the atomic may write, or "

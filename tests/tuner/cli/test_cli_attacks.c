@@ -1,0 +1,104 @@
+/* Wrong variants that passed every gate once (results/notes.md, "Attacks on the gates"), a folder
+ * each in tests/tuner/attacks: a kernel, a task and a genome. The edits refuse some of them, write
+ * others right now, and the stress finds the rest. */
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/cli_run.h"
+
+#define FOLDER "tests/tuner/attacks"
+
+/* `refused`: what the edit's refusal says; NULL: the edit applies. `stress`: the shapes within
+ * which the stress finds the variant wrong; NULL: the variant is right at the task's cases, of
+ * which one was wrong once. */
+static const struct attack {
+    const char *name, *refused, *stress;
+} attacks[] = {
+    {"block", "the loop does not count up to a bound", NULL},
+    {"break", "a turn of the loop may leave it before the next one loads", NULL},
+    {"byte", NULL, NULL},
+    {"bytes", "the threads of a block hardly load the same values in a tile", NULL},
+    {"const", "no loads can go out before values of others are used", NULL},
+    {"div", NULL, NULL},
+    {"dynamic", "a launch takes 4 * a * b bytes of dynamic shared memory already", NULL},
+    {"first", NULL, "60"},
+    {"fwd", "launches may pass one buffer for an argument that the kernel loads from", NULL},
+    {"inplace", "no load from an argument that the kernel does not write", NULL},
+    {"ints", "no load from an argument that the kernel does not write", NULL},
+    {"join", "behind an atomic the kernel accesses what the atomic may write", NULL},
+    {"lane", "the kernel reads its place in the warp", NULL},
+    {"ledger", NULL, "20"},
+    {"bins", NULL, "20"},
+    {"narrow", NULL, NULL},
+    {"raise", NULL, "60"},
+    {"resize", NULL, "100"},
+    {"select", "a load depends on a condition that its address does not tell", NULL},
+    {"shl", "too few for a copy without them", NULL},
+    {"sink", NULL, NULL},
+    {"soa", "launches may pass one buffer for an argument that the kernel loads from", NULL},
+    {"stageticket", "a load's address is more than arithmetic of places", NULL},
+    {"stcs", "no load from an argument that the kernel does not write", NULL},
+    {"step", NULL, NULL},
+    {"ticket", NULL, NULL},
+    {"twice", "no load from an argument that the kernel does not write", NULL},
+    {"vary", NULL, "60"},
+    {"wrap", NULL, NULL},
+};
+
+static ev_proc_result check(const struct attack *a, bool with_genome) {
+    char task[400], genome[400];
+    const char *words[12] = {"check", task, "--device", "vm:h200"};
+    size_t count = 4;
+    (void)snprintf(task, sizeof task, FOLDER "/%s/task.json", a->name);
+    (void)snprintf(genome, sizeof genome, FOLDER "/%s/genome.json", a->name);
+    if (with_genome) {
+        words[count++] = "--genome";
+        words[count++] = genome;
+    }
+    if (a->stress != NULL) {
+        words[count++] = "--stress";
+        words[count++] = a->stress;
+    }
+    return cli_run(words);
+}
+
+static void attacks_are_stopped(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++) {
+        const struct attack *a = &attacks[i];
+        ev_proc_result r = check(a, true);
+        int code = a->refused != NULL ? 2 : a->stress != NULL ? 1 : 0;
+        print_message("%s\n", a->name);
+        cli_expect(&r, code);
+        if (a->refused != NULL)
+            assert_non_null(strstr(ev_str_text(&r.err), a->refused));
+        ev_proc_result_free(&r);
+    }
+}
+
+/* The unmodified starts of those that the stress finds stand it. */
+static void starts_stand(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++) {
+        if (attacks[i].stress == NULL)
+            continue;
+        ev_proc_result r = check(&attacks[i], false);
+        print_message("%s\n", attacks[i].name);
+        cli_expect(&r, 0);
+        ev_proc_result_free(&r);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attacks_are_stopped),
+                                       cmocka_unit_test(starts_stand)};
+    return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
+}
