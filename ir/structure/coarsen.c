@@ -118,13 +118,15 @@ static ev_status check_neighbours(const coarsening *c, ev_error *err) {
         ir_deed deed = ir_deed_of(c->flow.insns[i]);
         LLVMValueRef pointer = ir_pointer_of(c->flow.insns[i]);
         const ir_object *object = pointer ? ir_vary_object(&c->vary, pointer) : NULL;
-        if (ir_reads_warp_place(c->flow.insns[i]))
-            return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
         if (deed == IR_DEED_BARRIER || deed == IR_DEED_WARP || (object && object->is_shared))
             return ev_fail(err, EV_BAD,
                            "the threads of a block work together (by a barrier, a warp function or "
                            "shared memory), so threads of several blocks cannot change places; "
                            "the form \"strided\" keeps them");
+    }
+    for (uint32_t i = 0; i < c->flow.insn_count; i++) {
+        if (ir_reads_warp_place(c->flow.insns[i]))
+            return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
     }
     return EV_OK;
 }

@@ -173,13 +173,15 @@ ev_status ir_flat_check_alone(const ir_structure *s, const ir_flow *flow, ev_err
                       LLVMGetPointerAddressSpace(LLVMTypeOf(base)) == IR_SHARED_SPACE;
         if (deed == IR_DEED_BARRIER || deed == IR_DEED_WARP || shared)
             return ev_fail(err, EV_BAD, "the threads of a block work together");
-        if (ir_reads_warp_place(flow->insns[i]))
-            return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
         if (deed == IR_DEED_UNKNOWN) {
             const char *name = ir_call_name(flow->insns[i]);
             return ev_fail(err, EV_BAD, "the effect of %s %s is not known",
                            name[0] ? "calling" : "an", name[0] ? name : "instruction");
         }
+    }
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        if (ir_reads_warp_place(flow->insns[i]))
+            return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
     }
     return EV_OK;
 }

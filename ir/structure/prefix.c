@@ -168,9 +168,55 @@ static bool write_sizes(const ir_base *base) {
     return changed;
 }
 
+static bool is_by_value(LLVMValueRef value) {
+    static const char name[] = "byval";
+    LLVMValueRef function = LLVMIsAArgument(value) ? LLVMGetParamParent(value) : NULL;
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
+    for (unsigned i = 0; function && i < LLVMCountParams(function); i++) {
+        if (LLVMGetParam(function, i) == value)
+            return LLVMGetEnumAttributeAtIndex(function, i + 1, kind) != NULL;
+    }
+    return false;
+}
+
+/* Whether an address, and all that is computed from it, is for loads alone. */
+static bool is_only_read(LLVMValueRef address) {
+    for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        bool steps = LLVMIsAGetElementPtrInst(user) || LLVMIsAAddrSpaceCastInst(user);
+        if (steps ? !is_only_read(user) : !LLVMIsALoadInst(user))
+            return false;
+    }
+    return true;
+}
+
+static void say_invariant(LLVMContextRef context, LLVMValueRef address) {
+    static const char name[] = "invariant.load";
+    unsigned kind = LLVMGetMDKindIDInContext(context, name, sizeof name - 1);
+    LLVMValueRef empty = LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, NULL, 0));
+    for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
+        if (LLVMIsALoadInst(LLVMGetUser(use)))
+            LLVMSetMetadata(LLVMGetUser(use), kind, empty);
+        else
+            say_invariant(context, LLVMGetUser(use));
+    }
+}
+
+/* A struct that is passed by value, and that the kernel only reads, has the same fields in all
+ * turns of a loop that stores elsewhere: LLVM does not know that nobody else writes there. */
+static void say_structs(const ir_base *base) {
+    LLVMValueRef function = LLVMGetNamedFunction(base->module, base->entry);
+    for (unsigned i = 0; i < LLVMCountParams(function); i++) {
+        LLVMValueRef param = LLVMGetParam(function, i);
+        if (is_by_value(param) && is_only_read(param))
+            say_invariant(LLVMGetModuleContext(base->module), param);
+    }
+}
+
 static ev_status make_early(const ir_base *base, ev_error *err) {
     ask_to_inline(base->module, LLVMGetNamedFunction(base->module, base->entry));
     EV_TRY(ir_early_run(base, base->module, inlining, err));
+    say_structs(base);
     EV_TRY(ir_early_normalise(base, base->module, err));
     return write_sizes(base) ? ir_early_normalise(base, base->module, err) : EV_OK;
 }

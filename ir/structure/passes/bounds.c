@@ -1,4 +1,5 @@
-/* Bounds: moves the bound of a loop's test in front of the loop, where no turn changes the bound.
+/* Bounds: moves the bound of a loop's test, and what its counters grow by, in front of the loop,
+ * where no turn changes them.
  * `for (z = 1; z < n - 1; z++)` computes n - 1 in each turn, and `for (i = first[row]; i <
  * first[row + 1]; i++)` loads its end in each turn. Edits that share out or stage turns need the
  * bound before the first turn. */
@@ -35,7 +36,11 @@ static bool is_inside(const hoist *h, LLVMValueRef value) {
 /* Whether a load in the loop's header finds the same in all turns. The header runs before any turn,
  * so the load's address is valid before the loop. */
 static bool is_fixed_load(const hoist *h, LLVMValueRef value) {
-    return h->only_reads && ir_deed_of(value) == IR_DEED_LOAD &&
+    static const char name[] = "invariant.load";
+    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(h->flow->function));
+    unsigned kind = LLVMGetMDKindIDInContext(context, name, sizeof name - 1);
+    bool is_invariant = LLVMIsALoadInst(value) && LLVMGetMetadata(value, kind) != NULL;
+    return (h->only_reads || is_invariant) && ir_deed_of(value) == IR_DEED_LOAD &&
            LLVMGetInstructionParent(value) == h->flow->blocks[h->loop->header];
 }
 
@@ -76,6 +81,21 @@ static void hoist_bound(const hoist *h, uint32_t block) {
     }
 }
 
+/* Hoists what a turn adds to the loop's counters: `i += blockDim.x * gridDim.x` computes the step
+ * in each turn. */
+static void hoist_steps(const hoist *h) {
+    const ir_flow *flow = h->flow;
+    for (uint32_t i = flow->first[h->loop->header]; LLVMIsAPHINode(flow->insns[i]); i++) {
+        LLVMValueRef phi = flow->insns[i], next = ir_flow_incoming(flow, phi, h->loop->latch);
+        if (!LLVMIsAInstruction(next) || LLVMGetInstructionOpcode(next) != LLVMAdd)
+            continue;
+        unsigned own = LLVMGetOperand(next, 0) == phi ? 0 : 1;
+        LLVMValueRef step = LLVMGetOperand(next, 1 - own);
+        if (LLVMGetOperand(next, own) == phi && can_hoist(h, step, DEEPEST))
+            move_out(h, step);
+    }
+}
+
 static void hoist_bounds(const ir_flow *flow) {
     LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(flow->function));
     LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
@@ -89,6 +109,7 @@ static void hoist_bounds(const ir_flow *flow) {
         LLVMPositionBuilderBefore(builder, ir_flow_last(flow, h.loop->preheader));
         hoist_bound(&h, h.loop->header);
         hoist_bound(&h, h.loop->latch);
+        hoist_steps(&h);
     }
     LLVMDisposeBuilder(builder);
 }

@@ -53,7 +53,7 @@ static void find_ties(const ir_turns *t) {
     bool changed = true;
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         if (ir_turns_is_phi(t, i))
-            t->ties[i] = ir_turns_count_step(t, flow->insns[i]) != 0 ? IR_TIE_OWN : IR_TIE_CHAINED;
+            t->ties[i] = ir_turns_growth(t, flow->insns[i]) ? IR_TIE_OWN : IR_TIE_CHAINED;
     }
     while (changed) {
         changed = false;

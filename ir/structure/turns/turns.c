@@ -46,12 +46,22 @@ bool ir_turns_begins_tail(const ir_turns *t, uint32_t insn) {
     return t->flow.home[insn] == t->tail && LLVMIsAPHINode(t->flow.insns[insn]);
 }
 
-int64_t ir_turns_count_step(const ir_turns *t, LLVMValueRef phi) {
+static LLVMValueRef growth_of(const ir_turns *t, LLVMValueRef phi) {
     LLVMValueRef next = ir_flow_incoming(&t->flow, phi, t->loop->latch);
     if (!LLVMIsAInstruction(next) || LLVMGetInstructionOpcode(next) != LLVMAdd ||
-        LLVMGetOperand(next, 0) != phi || !LLVMIsAConstantInt(LLVMGetOperand(next, 1)))
-        return 0;
-    return LLVMConstIntGetSExtValue(LLVMGetOperand(next, 1));
+        LLVMGetTypeKind(LLVMTypeOf(next)) != LLVMIntegerTypeKind)
+        return NULL;
+    for (unsigned side = 0; side < 2; side++) {
+        LLVMValueRef by = LLVMGetOperand(next, 1 - side);
+        if (LLVMGetOperand(next, side) == phi && !ir_turns_in_loop(t, ir_flow_insn(&t->flow, by)))
+            return by;
+    }
+    return NULL;
+}
+
+LLVMValueRef ir_turns_growth(const ir_turns *t, LLVMValueRef phi) {
+    LLVMValueRef growth = growth_of(t, phi);
+    return growth && (t->step || LLVMIsAConstantInt(growth)) ? growth : NULL;
 }
 
 /* ---- what is refused --------------------------------------------------------------------------
@@ -70,11 +80,32 @@ static ev_status check_anchor(ir_turns *t, const ir_edit *edit, ev_error *err) {
     return EV_OK;
 }
 
-static ev_status check_loop(const ir_turns *t, ev_error *err) {
+/* Finds the counter of a loop whose step is no constant, as `i += blockDim.x * gridDim.x`. */
+static void find_counter(ir_turns *t) {
     const ir_loop *loop = t->loop;
-    bool counts = loop->induction && !loop->compares_next && loop->step > 0 &&
+    t->own = *loop;
+    if (loop->induction || loop->latch == IR_NONE || loop->preheader == IR_NONE)
+        return;
+    for (uint32_t i = t->flow.first[loop->header]; LLVMIsAPHINode(t->flow.insns[i]); i++) {
+        LLVMValueRef phi = t->flow.insns[i], growth = growth_of(t, phi);
+        if (!growth || LLVMIsAConstantInt(growth) ||
+            !ir_loop_is_tested_at_top(&t->flow, phi, &t->own))
+            continue;
+        t->own.induction = phi;
+        t->own.start = ir_flow_incoming(&t->flow, phi, loop->preheader);
+        t->loop = &t->own;
+        t->step = growth;
+        return;
+    }
+}
+
+static ev_status check_loop(ir_turns *t, ev_error *err) {
+    find_counter(t);
+    const ir_loop *loop = t->loop;
+    bool grows = t->step || (loop->step > 0 && loop->step <= INT32_MAX / MOST_TURNS);
+    bool counts = loop->induction && !loop->compares_next && grows &&
                   (loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT) &&
-                  loop->exit != IR_NONE && loop->step <= INT32_MAX / MOST_TURNS &&
+                  loop->exit != IR_NONE &&
                   LLVMGetNumSuccessors(ir_flow_last(&t->flow, loop->latch)) == 1;
     if (!counts)
         return ev_fail(err, EV_BAD,
@@ -106,7 +137,15 @@ static void write_bound(ir_turns *t) {
     LLVMValueRef any = LLVMBuildICmp(b, loop->stays, loop->start, loop->bound, "");
     LLVMValueRef distance = LLVMBuildSub(b, loop->bound, loop->start, "");
     distance = LLVMBuildSelect(b, any, distance, count_of(t, 0), "");
-    LLVMValueRef step = count_of(t, (uint64_t)loop->step);
+    LLVMValueRef step = t->step ? t->step : count_of(t, (uint64_t)loop->step);
+    if (t->step) { /* where it is not positive, the loop itself does all turns */
+        LLVMValueRef zero = count_of(t, 0);
+        bool is_signed = loop->stays == LLVMIntSLT;
+        LLVMValueRef grows =
+            LLVMBuildICmp(b, is_signed ? LLVMIntSGT : LLVMIntNE, t->step, zero, "");
+        distance = LLVMBuildSelect(b, grows, distance, zero, "");
+        step = LLVMBuildSelect(b, grows, t->step, count_of(t, 1), "");
+    }
     /* ceil_div, written such that it does not wrap */
     LLVMValueRef whole = LLVMBuildUDiv(b, distance, step, "");
     LLVMValueRef rest = LLVMBuildURem(b, distance, step, "");
@@ -177,10 +216,11 @@ static void clone_all(const ir_turns *t, uint32_t insn) {
 static void write_numbers(const ir_turns *t) {
     for (uint32_t i = t->flow.first[t->loop->header]; LLVMIsAPHINode(t->flow.insns[i]); i++) {
         LLVMValueRef first = *value_at(t, 0, i);
-        uint64_t step = (uint64_t)ir_turns_count_step(t, t->flow.insns[i]);
+        LLVMValueRef step = ir_turns_growth(t, t->flow.insns[i]);
         LLVMValueRef next = ir_flow_incoming(&t->flow, t->flow.insns[i], t->loop->latch);
         for (uint32_t turn = 1; turn < t->turns && t->ties[i] == IR_TIE_OWN; turn++) {
-            LLVMValueRef by = LLVMConstInt(LLVMTypeOf(first), step * turn, true);
+            LLVMValueRef times = LLVMConstInt(LLVMTypeOf(first), turn, false);
+            LLVMValueRef by = LLVMBuildMul(t->builder, step, times, "");
             LLVMValueRef made = LLVMBuildAdd(t->builder, first, by, "");
             LLVMSetNSW(made, LLVMGetNSW(next));
             LLVMSetNUW(made, LLVMGetNUW(next));
@@ -339,16 +379,15 @@ static LLVMValueRef start_of_rest(const ir_turns *t, uint32_t insn) {
     LLVMValueRef phi = t->flow.insns[insn],
                  start = ir_flow_incoming(&t->flow, phi, t->loop->preheader);
     LLVMTypeRef type = LLVMTypeOf(phi);
-    int64_t step = ir_turns_count_step(t, phi);
+    LLVMValueRef step = ir_turns_growth(t, phi);
     if (phi == t->loop->induction)
         return t->bound;
-    if (step == 0 || LLVMGetTypeKind(type) != LLVMIntegerTypeKind)
+    if (!step)
         return *value_at(t, 0, insn);
     LLVMPositionBuilderBefore(t->builder, ir_flow_last(&t->flow, t->loop->preheader));
     LLVMSetCurrentDebugLocation2(t->builder, NULL);
     LLVMValueRef full = LLVMBuildIntCast2(t->builder, t->full, type, false, "");
-    LLVMValueRef by = LLVMConstInt(type, (unsigned long long)step, true);
-    return LLVMBuildAdd(t->builder, start, LLVMBuildMul(t->builder, full, by, ""), "");
+    return LLVMBuildAdd(t->builder, start, LLVMBuildMul(t->builder, full, step, ""), "");
 }
 
 /* Makes the PHIs of the loop's header anew: they come from the main loop. */

@@ -16,6 +16,8 @@ typedef struct ir_turns {
     ir_structure *s;
     ir_flow flow;
     const ir_loop *loop;
+    ir_loop own;       /* the loop as this edit sees it, where no constant is its step */
+    LLVMValueRef step; /* of the induction, from outside the loop */
     LLVMBuilderRef builder;
     uint32_t turns;
     /* The first block of a turn's tail, which passes through it in any case; the tail is what it
@@ -43,7 +45,8 @@ bool ir_turns_in_head(const ir_turns *t, uint32_t insn);
 /* Whether it is a PHI where the tail begins. It chooses among values of the head, and so stands
  * there for all turns. */
 bool ir_turns_begins_tail(const ir_turns *t, uint32_t insn);
-/* The constant that a PHI of the loop's header grows by each turn; 0: it does not. */
-int64_t ir_turns_count_step(const ir_turns *t, LLVMValueRef phi);
+/* What a PHI of the loop's header grows by each turn: a constant or, in a loop whose own step is
+ * none, a value from outside the loop; NULL: it does not count. */
+LLVMValueRef ir_turns_growth(const ir_turns *t, LLVMValueRef phi);
 
 #endif

@@ -15,6 +15,7 @@
 #include "tests/cli_run.h"
 
 #define FOLDER "tests/tuner/attacks"
+#define APPLIED "tests/tuner/applied"
 
 /* `refused`: what the edit's refusal says; NULL: the edit applies. `stress`: the shapes within
  * which the stress finds the variant wrong; NULL: the variant is right at the task's cases, of
@@ -97,8 +98,24 @@ static void starts_stand(void **state) {
     }
 }
 
+/* Kernels that edits once refused: the bound of the loop is a field of a struct that is passed by
+ * value; each turn computes how far the counter goes. */
+static void edits_apply(void **state) {
+    (void)state;
+    static const char *const names[] = {"fields", "step", "steps"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char task[200], genome[200];
+        (void)snprintf(task, sizeof task, APPLIED "/%s/task.json", names[i]);
+        (void)snprintf(genome, sizeof genome, APPLIED "/%s/genome.json", names[i]);
+        ev_proc_result r = CLI_RUN("check", task, "--genome", genome, "--device", "vm:h200");
+        cli_expect(&r, 0);
+        ev_proc_result_free(&r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(attacks_are_stopped),
-                                       cmocka_unit_test(starts_stand)};
+                                       cmocka_unit_test(starts_stand),
+                                       cmocka_unit_test(edits_apply)};
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
