@@ -130,9 +130,8 @@ static bool has_prefix(const ir_source *source) {
 /* ---- the entry --------------------------------------------------------------------------------
  */
 
-/* Finds the entry and the kernels of the plan's other launches, and makes all other definitions
- * internal, so that LLVM's passes remove the unused ones. */
-/* Notes it at the parameters, so that early IR that is kept has it, too (ir_may_overlap). */
+/* Marks the parameters that launches may pass one buffer for. Early IR that is kept has the marks,
+ * too (ir_may_overlap). */
 static void mark_overlapping(LLVMValueRef entry, uint64_t overlapping) {
     for (unsigned i = 0; i < LLVMCountParams(entry) && i < 64; i++) {
         if ((overlapping >> i & 1) == 0)
@@ -143,6 +142,8 @@ static void mark_overlapping(LLVMValueRef entry, uint64_t overlapping) {
     }
 }
 
+/* Finds the entry and the kernels of the plan's other launches, and makes all other definitions
+ * internal, so that LLVM's passes remove the unused ones. */
 static ev_status open_entry(const ir_base *base, const ir_source *source, ev_error *err) {
     LLVMValueRef kept[LAUNCH_PLAN_MOST + 1];
     size_t count = 1;

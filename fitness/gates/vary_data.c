@@ -105,6 +105,11 @@ static double multiple_of(double step, double value) {
     return is_decimal ? count / parts : count * step;
 }
 
+/* No larger than the largest element, so that it stays within the type. */
+static double nearest(const varying *v, double value) {
+    return fmax(fmin(multiple_of(v->step, value), v->most), -v->most);
+}
+
 /* Depends on the value and not on its place, so that copies stay copies: the replicas of a
  * parameter on several ranks, or a table that a kernel reads at two places. A zero stays a zero,
  * since zeros often are a mask. */
@@ -122,7 +127,7 @@ static double vary_element(const varying *v, double value) {
     case FIT_TIES:
         return within(&v->range, rint(value / v->most * TIE_STEPS) / TIE_STEPS * v->tie);
     case FIT_DECIMAL:
-        return v->step > 0 ? within(&v->range, multiple_of(v->step, value)) : value;
+        return v->step > 0 ? within(&v->range, nearest(v, value)) : value;
     case FIT_ZEROS:
         return bits % 8 == 0 ? small_or_zero(bits >> 8, v->type) : value;
     case FIT_NON_FINITE:

@@ -34,12 +34,14 @@ static ev_status check_deeds(const splitting *p, ev_error *err) {
             return ev_fail(err, EV_BAD, "the kernel calls %s", ir_call_name(insn));
         if (ir_is_block_vote(insn))
             return ev_fail(err, EV_BAD, "the threads of a block vote");
-        if (ir_reads_warp_place(insn))
-            return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
         if (inside && ir_has_effect(insn))
             return ev_fail(err, EV_BAD, "the loop does more than to sum: it stores or waits");
         if (deed == IR_DEED_COUNTED && LLVMGetFirstUse(insn))
             return ev_fail(err, EV_BAD, "the value of an atomic is used");
+    }
+    for (uint32_t i = 0; i < p->flow.insn_count; i++) {
+        if (ir_reads_warp_place(p->flow.insns[i]))
+            return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
     }
     return EV_OK;
 }
@@ -129,6 +131,7 @@ static ev_status split(splitting *p, ev_error *err) {
     EV_TRY(check_deeds(p, err));
     EV_TRY(check_reads(p, err));
     EV_TRY(ir_sums_find(&p->flow, p->loop, &p->sums, err));
+    EV_TRY(ir_sums_check_round(&p->sums, p->lanes, err));
     if (!p->sums.any)
         return ev_fail(err, EV_BAD, "the loop makes no sum");
     if (p->sums.runs)

@@ -139,26 +139,60 @@ static bool are_tests_known(ir_staging *g, LLVMValueRef load, const ir_box *box,
     return true;
 }
 
-enum { DEEPEST_CHOICE = 24 };
-
-/* Whether values that an address chooses among are chosen alike by all threads that share an
- * element of the box. */
-static bool are_choices_known(ir_staging *g, LLVMValueRef value, const ir_box *box,
-                              unsigned depth) {
-    if (!LLVMIsAInstruction(value) || LLVMIsAPHINode(value) || ir_deed_of(value) != IR_DEED_PURE)
-        return true;
-    if (depth == 0)
+/* Whether a condition loads. */
+static bool loads(LLVMValueRef value, unsigned depth) {
+    if (!LLVMIsAInstruction(value) || LLVMIsAPHINode(value) || depth == 0)
         return false;
-    for (uint32_t a = 0; LLVMIsASelectInst(value) && a < box->axis_count; a++) {
+    bool any = LLVMIsALoadInst(value) != NULL;
+    for (int k = 0; !any && k < LLVMGetNumOperands(value); k++)
+        any = loads(LLVMGetOperand(value, (unsigned)k), depth - 1);
+    return any;
+}
+
+/* Whether a choice is that of a thread without work, which takes another one's place: of places
+ * alone, by arithmetic of places. */
+static bool is_of_idle_threads(ir_staging *g, LLVMValueRef choice) {
+    enum { DEEPEST_CONDITION = 12 };
+    uint32_t mask =
+        ir_stage_mask(g, LLVMGetOperand(choice, 1)) | ir_stage_mask(g, LLVMGetOperand(choice, 2));
+    return mask >> IR_DIM_TURN == 0 && !loads(LLVMGetOperand(choice, 0), DEEPEST_CONDITION);
+}
+
+/* Whether threads that share an element of the box make a choice alike. */
+static bool is_balanced(ir_staging *g, LLVMValueRef choice, const ir_box *box) {
+    for (uint32_t a = 0; a < box->axis_count; a++) {
         if (box->axes[a].also != IR_NONE &&
-            !ir_stage_is_balanced(g, LLVMGetOperand(value, 0), box->axes[a].dim, box->axes[a].also))
-            return false;
-    }
-    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
-        if (!are_choices_known(g, LLVMGetOperand(value, (unsigned)k), box, depth - 1))
+            !ir_stage_is_balanced(g, LLVMGetOperand(choice, 0), box->axes[a].dim,
+                                  box->axes[a].also))
             return false;
     }
     return true;
+}
+
+/* The same of all choices that an address is computed with. seen: by instruction. */
+static bool are_balanced(ir_staging *g, LLVMValueRef value, const ir_box *box, bool *seen) {
+    uint32_t insn = ir_flow_insn(&g->flow, value);
+    if (insn == IR_NONE || seen[insn] || LLVMIsAPHINode(value) ||
+        ir_deed_of(value) != IR_DEED_PURE || ir_stage_mask(g, value) == 0)
+        return true;
+    seen[insn] = true;
+    if (LLVMIsASelectInst(value) && !is_of_idle_threads(g, value) && !is_balanced(g, value, box))
+        return false;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (!are_balanced(g, LLVMGetOperand(value, (unsigned)k), box, seen))
+            return false;
+    }
+    return true;
+}
+
+static bool are_choices_known(ir_staging *g, LLVMValueRef load, const ir_box *box) {
+    bool is_shared = false;
+    for (uint32_t a = 0; a < box->axis_count; a++)
+        is_shared |= box->axes[a].also != IR_NONE;
+    if (!is_shared)
+        return true;
+    bool *seen = EV_NEW_ARRAY(g->s->arena, bool, g->flow.insn_count + 1);
+    return seen && are_balanced(g, LLVMGetOperand(load, 0), box, seen);
 }
 
 /* Why a load cannot be staged; NULL: it can, in the box. */
@@ -171,8 +205,7 @@ static const char *refusal(ir_staging *g, LLVMValueRef load, ir_box *box, ir_pat
     if (ir_stage_mask(g, LLVMGetOperand(load, 0)) == IR_NO_DIMS)
         return "a load's address is more than arithmetic of places, turns and arguments";
     *box = box_of(g, load, argument);
-    if (!are_tests_known(g, load, box, path) ||
-        !are_choices_known(g, LLVMGetOperand(load, 0), box, DEEPEST_CHOICE))
+    if (!are_tests_known(g, load, box, path) || !are_choices_known(g, load, box))
         return "a load depends on a condition that its address does not tell";
     if ((uint64_t)box->elements * 3 > uses_of(g, load) * 2 && !is_scattered(g, load, box))
         return "the threads of a block hardly load the same values in a tile, and the addresses "

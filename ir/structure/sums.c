@@ -323,16 +323,23 @@ static bool is_of_data(const ir_flow *flow, LLVMValueRef value, unsigned depth) 
     return false;
 }
 
-/* Whether the loop's counter, of 32 bits, may begin anywhere. Threads begin up to a round of turns
- * behind its start, and count on by as many: such a counter would wrap around near the end of its
- * type, where the loop's own does not. Counters of 32 bits that begin at a constant or at the
- * number of a thread and count by small steps are taken not to come near: their loop would make
- * millions of turns. */
+/* Whether the loop's counter, of 32 bits, may begin anywhere, or end anywhere if it counts down.
+ * Threads begin up to a round of turns behind its start, and count on by as many: such a counter
+ * would wrap around near the end of its type, where the loop's own does not. */
 static bool may_wrap(const ir_flow *flow, const ir_loop *loop) {
+    bool up = loop->step > 0;
+    return LLVMGetIntTypeWidth(LLVMTypeOf(loop->induction)) <= 32 &&
+           is_of_data(flow, up ? loop->start : loop->bound, DEEPEST_SUM);
+}
+
+/* Whether a round of turns is long beside the type. Other counters of 32 bits are taken not to come
+ * near the end of their type: their loop would make millions of turns. Running sums have a rule of
+ * their own (running.c). */
+static bool has_long_rounds(const ir_sums *p) {
     enum { SMALL_STEP = 1024 }; /* of 1,024 threads: 2^20 at once */
-    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(loop->induction));
-    return width <= 32 && loop->step > 0 &&
-           (width < 32 || loop->step > SMALL_STEP || is_of_data(flow, loop->start, DEEPEST_SUM));
+    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(p->loop->induction));
+    bool is_long = p->loop->step > SMALL_STEP || p->loop->step < -SMALL_STEP;
+    return !p->runs && (width < 32 || (width == 32 && is_long));
 }
 
 /* The counter stops at its bound (count_below) if turns run below it. */
@@ -342,9 +349,20 @@ static ev_status check_wrap(const ir_sums *p, ev_error *err) {
     if (!p->wraps ||
         (is_below && !p->runs && LLVMTypeOf(loop->bound) == LLVMTypeOf(loop->induction)))
         return EV_OK;
+    return ev_fail(
+        err, EV_BAD,
+        "the loop's counter may wrap around: it has less than 32 bits, takes large steps, "
+        "begins at an argument or at a value from memory, or counts down to one");
+}
+
+ev_status ir_sums_check_round(const ir_sums *p, uint32_t threads, ev_error *err) {
+    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(p->loop->induction));
+    uint64_t step = (uint64_t)(p->loop->step < 0 ? -p->loop->step : p->loop->step);
+    if (width > 32 || step * threads <= (UINT64_C(1) << (width - 1)) - 1)
+        return EV_OK;
     return ev_fail(err, EV_BAD,
-                   "the loop's counter begins at an argument or at a value from memory, and may "
-                   "wrap around");
+                   "%u turns of steps of %llu are more than a counter of %u bits holds", threads,
+                   (unsigned long long)step, width);
 }
 
 ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out, ev_error *err) {
@@ -356,6 +374,7 @@ ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out, e
     mark_key(out);
     for (uint32_t i = 0; i < out->count; i++)
         out->runs |= out->items[i].runs;
+    out->wraps |= has_long_rounds(out);
     EV_TRY(check_wrap(out, err));
     return check_results(out, err);
 }

@@ -203,7 +203,8 @@ static ev_status list_loops(teaming *t, ev_error *err) {
         ir_sums *sums = &t->loops[t->loop_count];
         const ir_loop *loop = &t->flow.loops[l];
         if (is_in_spread(t, l) || is_around(t, l) ||
-            ir_sums_find(&t->flow, loop, sums, &why) != EV_OK)
+            ir_sums_find(&t->flow, loop, sums, &why) != EV_OK ||
+            ir_sums_check_round(sums, t->size, &why) != EV_OK)
             continue;
         if (!turns_are_apart(t, sums))
             (void)ev_fail(&why, EV_BAD, "the loop's turns write to one place or wait");

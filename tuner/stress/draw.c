@@ -167,11 +167,11 @@ static expr_name *free_size(const stressing *s, stress_case *c, uint32_t nth) {
 /* What a kernel does may depend on the difference of two sizes, a begin and an end, which sizes
  * that are drawn each for itself hardly ever have small. */
 static void draw_pair(const stressing *s, stress_case *c, uint32_t count, ev_pcg *rng) {
-    expr_name *a = free_size(s, c, ev_pcg_below(rng, count));
-    const expr_name *b = free_size(s, c, ev_pcg_below(rng, count));
+    uint32_t first = ev_pcg_below(rng, count);
+    uint32_t other = (first + 1 + ev_pcg_below(rng, count - 1)) % count;
+    expr_name *a = free_size(s, c, first);
+    const expr_name *b = free_size(s, c, other);
     int64_t apart = (int64_t)ev_pcg_below(rng, 1u << ev_pcg_below(rng, PAIR_BITS + 1));
-    if (a == b)
-        return;
     const launch_range *range = stress_range_of(s, a->name);
     int64_t step = range->multiple > 0 ? range->multiple : 1;
     int64_t way = ev_pcg_below(rng, 2) == 0 ? apart : -apart;

@@ -205,22 +205,53 @@ static bool is_place_of_its_own(LLVMValueRef base) {
     return LLVMIsAArgument(base) || LLVMIsAAllocaInst(base) || LLVMIsAGlobalVariable(base);
 }
 
+/* Whether the source declares that nothing else points where the argument does (__restrict__). */
+static bool is_restricted(LLVMValueRef argument) {
+    static const char name[] = "noalias";
+    LLVMValueRef function = LLVMGetParamParent(argument);
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
+    for (unsigned i = 0; i < LLVMCountParams(function); i++) {
+        if (LLVMGetParam(function, i) == argument)
+            return LLVMGetEnumAttributeAtIndex(function, i + 1, kind) != NULL;
+    }
+    return false;
+}
+
+/* Whether something unknown gets an address that is computed from the argument. */
+static bool gets_address(LLVMModuleRef module, LLVMValueRef insn, LLVMValueRef argument) {
+    int count = LLVMIsACallInst(insn) ? (int)LLVMGetNumArgOperands(insn) : LLVMGetNumOperands(insn);
+    for (int k = 0; k < count; k++) {
+        LLVMValueRef operand = LLVMGetOperand(insn, (unsigned)k), base = NULL;
+        if (LLVMGetTypeKind(LLVMTypeOf(operand)) == LLVMPointerTypeKind)
+            (void)ir_affine_of_address(module, operand, &base);
+        bool is_number = !base && LLVMIsAPtrToIntInst(operand);
+        if (is_number ||
+            (base && (base == argument || !(is_place_of_its_own(base) || LLVMIsAFunction(base) ||
+                                            LLVMIsALoadInst(base)))))
+            return true;
+    }
+    return false;
+}
+
 bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
     LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
     LLVMValueRef to = NULL;
     (void)ir_affine_of_address(module, LLVMGetOperand(load, 0), base);
     if (!LLVMIsAArgument(*base))
         return false; /* shared memory and local arrays are near enough */
+    bool is_alone = is_restricted(*base);
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         ir_deed deed = ir_deed_of(flow->insns[i]);
         LLVMValueRef pointer = ir_pointer_of(flow->insns[i]);
-        if (deed == IR_DEED_UNKNOWN && !is_said_silent(flow->insns[i]))
+        if (deed == IR_DEED_UNKNOWN && !is_said_silent(flow->insns[i]) &&
+            !(is_alone && !gets_address(module, flow->insns[i], *base)))
             return false;
         if (!pointer || LLVMIsALoadInst(flow->insns[i]) ||
             (deed != IR_DEED_STORE && deed != IR_DEED_COUNTED))
             continue;
         (void)ir_affine_of_address(module, pointer, &to);
-        if (to == *base || !is_place_of_its_own(to) || ir_may_overlap(to, *base))
+        bool is_apart = is_place_of_its_own(to) || (is_alone && LLVMIsALoadInst(to));
+        if (to == *base || !is_apart || ir_may_overlap(to, *base))
             return false;
     }
     return true;
@@ -249,13 +280,50 @@ static bool are_of_one_turn(const ir_flow *flow, uint32_t insn, const ir_affine 
     return true;
 }
 
+static bool has_marks(LLVMValueRef function) {
+    for (unsigned i = 0; i < LLVMCountParams(function); i++) {
+        if (LLVMGetStringAttributeAtIndex(function, i + 1, IR_OVERLAPS, sizeof IR_OVERLAPS - 1))
+            return true;
+    }
+    return false;
+}
+
+/* Whether two bases may be one buffer. A pointer that was loaded, as a field of a struct, or chosen
+ * may be each of those that the task names. */
+static bool may_be_one(const ir_flow *flow, LLVMValueRef a, LLVMValueRef b) {
+    bool are_known = is_place_of_its_own(a) && is_place_of_its_own(b);
+    return ir_may_overlap(a, b) || (!are_known && a != b && has_marks(flow->function));
+}
+
+/* Whether a loop hands a value on to what follows: the threads that share its turns exchange it, so
+ * all have made their turns before one goes on. */
+static bool hands_on(const ir_flow *flow, const ir_loop *loop) {
+    for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++) {
+        for (LLVMUseRef u = LLVMGetFirstUse(flow->insns[i]); u; u = LLVMGetNextUse(u)) {
+            uint32_t user = ir_flow_insn(flow, LLVMGetUser(u));
+            if (user != IR_NONE && !loop->holds[flow->home[user]])
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether all turns that load come before all that write, in a kernel whose turns are shared out.
+ */
+static bool comes_before(const ir_flow *flow, uint32_t load, uint32_t write) {
+    uint32_t loop = ir_loop_of(flow, flow->home[load]);
+    return loop != IR_NONE && !flow->loops[loop].holds[flow->home[write]] &&
+           !ir_flow_leads(flow, write, load) && hands_on(flow, &flow->loops[loop]);
+}
+
 /* Whether a write may go where another turn's load reads. */
 static bool meets_other_turn(const ir_flow *flow, uint32_t load, uint32_t write) {
     LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
     LLVMValueRef from = NULL, to = NULL;
     ir_affine a = ir_affine_of_address(module, ir_pointer_of(flow->insns[load]), &from);
     ir_affine b = ir_affine_of_address(module, ir_pointer_of(flow->insns[write]), &to);
-    return ir_may_overlap(from, to) && !are_of_one_turn(flow, load, &a, &b);
+    return may_be_one(flow, from, to) && !are_of_one_turn(flow, load, &a, &b) &&
+           !comes_before(flow, load, write);
 }
 
 ev_status ir_check_overlap(const ir_flow *flow, ev_error *err) {

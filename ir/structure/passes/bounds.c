@@ -40,7 +40,9 @@ static bool is_fixed_load(const hoist *h, LLVMValueRef value) {
     LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(h->flow->function));
     unsigned kind = LLVMGetMDKindIDInContext(context, name, sizeof name - 1);
     bool is_invariant = LLVMIsALoadInst(value) && LLVMGetMetadata(value, kind) != NULL;
-    return (h->only_reads || is_invariant) && ir_deed_of(value) == IR_DEED_LOAD &&
+    if (is_invariant) /* of a struct that is passed by value: valid everywhere */
+        return true;
+    return h->only_reads && ir_deed_of(value) == IR_DEED_LOAD &&
            LLVMGetInstructionParent(value) == h->flow->blocks[h->loop->header];
 }
 

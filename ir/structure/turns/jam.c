@@ -28,7 +28,8 @@ static ev_status find_tail(ir_turns *t, ev_error *err) {
     if (last == IR_NONE)
         return ev_fail(err, EV_BAD, "the loop has no loop inside it");
     for (t->tail = last + 1; t->tail < flow->count; t->tail++) {
-        if (t->loop->holds[t->tail] && &flow->loops[ir_loop_of(flow, t->tail)] == t->loop &&
+        if (t->loop->holds[t->tail] &&
+            flow->loops[ir_loop_of(flow, t->tail)].header == t->loop->header &&
             ir_dominance_over(&flow->over, t->tail, t->loop->latch))
             return EV_OK;
     }

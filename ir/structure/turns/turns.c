@@ -392,8 +392,11 @@ static LLVMValueRef start_of_rest(const ir_turns *t, uint32_t insn) {
 
 /* Makes the PHIs of the loop's header anew: they come from the main loop. */
 static void enter_rest(const ir_turns *t, LLVMBasicBlockRef rest) {
-    for (uint32_t i = t->flow.first[t->loop->header]; LLVMIsAPHINode(t->flow.insns[i]); i++) {
-        LLVMValueRef phi = t->flow.insns[i], start = start_of_rest(t, i);
+    uint32_t first = t->flow.first[t->loop->header];
+    for (uint32_t i = first; LLVMIsAPHINode(t->flow.insns[i]); i++)
+        t->starts[i] = start_of_rest(t, i);
+    for (uint32_t i = first; LLVMIsAPHINode(t->flow.insns[i]); i++) {
+        LLVMValueRef phi = t->flow.insns[i], start = t->starts[i];
         LLVMPositionBuilderBefore(t->builder, phi);
         LLVMSetCurrentDebugLocation2(t->builder, NULL);
         LLVMValueRef made = LLVMBuildPhi(t->builder, LLVMTypeOf(phi), "");
@@ -413,7 +416,9 @@ static ev_status make_room(ir_turns *t, ev_error *err) {
     t->blocks = EV_NEW_ARRAY(t->s->arena, LLVMBasicBlockRef, t->turns * blocks);
     t->values = EV_NEW_ARRAY(t->s->arena, LLVMValueRef, t->turns * insns);
     t->ties = EV_NEW_ARRAY(t->s->arena, ir_tie, insns);
-    return t->blocks && t->values && t->ties ? EV_OK : ev_fail_memory(err, t->turns * insns);
+    t->starts = EV_NEW_ARRAY(t->s->arena, LLVMValueRef, insns);
+    return t->blocks && t->values && t->ties && t->starts ? EV_OK
+                                                          : ev_fail_memory(err, t->turns * insns);
 }
 
 static ev_status write_copy(ir_turns *t, const ir_edit *edit, ir_turns_plan *plan, ev_error *err) {

@@ -27,6 +27,7 @@ typedef struct ir_turns {
     ir_tie *ties; /* by instruction; those of the head, and of the PHIs where the tail begins */
     LLVMBasicBlockRef *blocks; /* copies: [turn * blocks + block]; of the head one for all turns */
     LLVMValueRef *values;      /* copies: [turn * instructions + instruction] */
+    LLVMValueRef *starts;      /* by PHI of the loop's header: what the loop itself begins with */
     LLVMValueRef full;         /* turns of the main loop times `turns`, in the induction's type */
     LLVMValueRef bound;        /* where the main loop's induction ends */
 } ir_turns;

@@ -254,7 +254,8 @@ static void a_start_tells_of_its_pointers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_are_reached), cmocka_unit_test(a_start_tells_of_its_pointers),
+        cmocka_unit_test(copies_are_reached), cmocka_unit_test(an_edit_knows_the_alias),
+        cmocka_unit_test(a_start_tells_of_its_pointers),
         cmocka_unit_test(a_start_may_trust_shuffles), cmocka_unit_test(a_timed_case_shows_a_race)};
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
 }
