@@ -320,6 +320,14 @@ bool ir_insn_is_pure(LLVMValueRef insn);    /* no memory access, no trap */
 bool ir_type_is_value(LLVMTypeRef type);    /* edits may draw operands of this type */
 /* The name of a call's function; "" if it is no call, or indirect. */
 const char *ir_call_name(LLVMValueRef insn);
+/* Whether a value is a parameter with the attribute, such as "noalias" or "byval". */
+bool ir_param_has(LLVMValueRef value, const char *attribute);
+/* What a call may do to memory, as it or its function declares: two bits for each of three kinds of
+ * memory, 1 for reads and 2 for writes (llvm/Support/ModRef.h). All bits: nothing is declared. */
+uint64_t ir_call_memory(LLVMValueRef call);
+#define IR_MEMORY_WRITES 0x2a
+/* Whether a load finds the same wherever it runs, as LLVM is told (!invariant.load). */
+bool ir_load_is_invariant(LLVMValueRef load);
 /* Appends "the fmul at line 12", or "the fmul i31" if it has no line. */
 void ir_describe_insn(const ir_work *work, const ir_name *name, ev_str *out);
 void ir_describe_value(const ir_work *work, const ir_value *value, ev_str *out);

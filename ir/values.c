@@ -16,6 +16,35 @@ bool ir_type_is_value(LLVMTypeRef type) {
     }
 }
 
+bool ir_param_has(LLVMValueRef value, const char *attribute) {
+    LLVMValueRef function = LLVMIsAArgument(value) ? LLVMGetParamParent(value) : NULL;
+    unsigned kind = LLVMGetEnumAttributeKindForName(attribute, strlen(attribute));
+    for (unsigned i = 0; function && i < LLVMCountParams(function); i++) {
+        if (LLVMGetParam(function, i) == value)
+            return LLVMGetEnumAttributeAtIndex(function, i + 1, kind) != NULL;
+    }
+    return false;
+}
+
+uint64_t ir_call_memory(LLVMValueRef call) {
+    static const char name[] = "memory";
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
+    LLVMAttributeIndex of_function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    if (!LLVMIsACallInst(call))
+        return UINT64_MAX;
+    LLVMAttributeRef memory = LLVMGetCallSiteEnumAttribute(call, of_function, kind);
+    if (!memory && LLVMIsAFunction(LLVMGetCalledValue(call)))
+        memory = LLVMGetEnumAttributeAtIndex(LLVMGetCalledValue(call), of_function, kind);
+    return memory ? LLVMGetEnumAttributeValue(memory) : UINT64_MAX;
+}
+
+bool ir_load_is_invariant(LLVMValueRef load) {
+    static const char name[] = "invariant.load";
+    LLVMContextRef context = LLVMGetTypeContext(LLVMTypeOf(load));
+    unsigned kind = LLVMGetMDKindIDInContext(context, name, sizeof name - 1);
+    return LLVMIsALoadInst(load) && LLVMGetMetadata(load, kind) != NULL;
+}
+
 static bool is_float(LLVMTypeRef type) {
     switch (LLVMGetTypeKind(type)) {
     case LLVMHalfTypeKind:

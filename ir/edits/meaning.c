@@ -29,23 +29,9 @@ static LLVMValueRef origin_of(LLVMValueRef address) {
     }
 }
 
-static bool has_attribute(LLVMValueRef function, unsigned index, const char *name) {
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    return LLVMGetEnumAttributeAtIndex(function, index, kind) != NULL;
-}
-
-/* Whether the argument of the kernel is declared not to overlap with what others write. */
-static bool is_restricted(const ir_work *w, LLVMValueRef argument) {
-    LLVMValueRef entry = LLVMGetNamedFunction(w->module, w->base->entry);
-    for (unsigned i = 0; i < LLVMCountParams(entry); i++) {
-        if (LLVMGetParam(entry, i) == argument)
-            return has_attribute(entry, i + 1, "noalias");
-    }
-    return false;
-}
-
-/* Whether a write to `to` can reach the memory of the argument `argument`. */
-static bool may_reach(const ir_work *w, LLVMValueRef to, LLVMValueRef argument) {
+/* Whether a write to `to` can reach the memory of the argument `argument`: not, if the source
+ * declares of one of them that nothing else points there (__restrict__). */
+static bool may_reach(LLVMValueRef to, LLVMValueRef argument) {
     unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(to));
     LLVMValueRef origin = origin_of(to);
     if (space > SPACE_GLOBAL || LLVMIsAAllocaInst(origin))
@@ -54,23 +40,12 @@ static bool may_reach(const ir_work *w, LLVMValueRef to, LLVMValueRef argument) 
         return LLVMGetPointerAddressSpace(LLVMTypeOf(origin)) <= SPACE_GLOBAL;
     if (!LLVMIsAArgument(origin) || origin == argument)
         return true;
-    return !is_restricted(w, argument) && !is_restricted(w, origin);
+    return !ir_param_has(argument, "noalias") && !ir_param_has(origin, "noalias");
 }
 
-/* Whether LLVM declares that a called function writes no memory. The attribute `memory` has two
- * bits for each of three kinds of memory, 1 for reads and 2 for writes (llvm/Support/ModRef.h). */
+/* Whether LLVM knows that a call writes no memory. */
 static bool call_is_silent(LLVMValueRef insn) {
-    static const char memory[] = "memory";
-    enum { WRITES = 0x2a };
-    LLVMValueRef callee = LLVMGetCalledValue(insn);
-    if (ir_insn_is_pure(insn))
-        return true;
-    if (!LLVMIsAFunction(callee))
-        return false;
-    unsigned kind = LLVMGetEnumAttributeKindForName(memory, sizeof memory - 1);
-    LLVMAttributeRef has =
-        LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
-    return has && (LLVMGetEnumAttributeValue(has) & WRITES) == 0;
+    return ir_insn_is_pure(insn) || (ir_call_memory(insn) & IR_MEMORY_WRITES) == 0;
 }
 
 bool ir_may_write(LLVMValueRef insn) {
@@ -86,11 +61,11 @@ static bool call_is_barrier(LLVMValueRef insn) {
 }
 
 /* Whether one instruction of the kernel can write to the memory of `argument`. */
-static bool writes_to(const ir_work *w, LLVMValueRef insn, LLVMValueRef argument) {
+static bool writes_to(LLVMValueRef insn, LLVMValueRef argument) {
     if (LLVMIsAStoreInst(insn))
-        return may_reach(w, LLVMGetOperand(insn, 1), argument);
+        return may_reach(LLVMGetOperand(insn, 1), argument);
     if (LLVMIsAAtomicRMWInst(insn) || LLVMIsAAtomicCmpXchgInst(insn))
-        return may_reach(w, LLVMGetOperand(insn, 0), argument);
+        return may_reach(LLVMGetOperand(insn, 0), argument);
     return LLVMIsACallInst(insn) && !call_is_silent(insn) && !call_is_barrier(insn);
 }
 
@@ -100,7 +75,7 @@ bool ir_is_never_written(const ir_work *w, LLVMValueRef address) {
         LLVMGetParamParent(origin) != LLVMGetNamedFunction(w->module, w->base->entry))
         return false;
     for (uint32_t place = 0; place < w->sequence_count; place++) {
-        if (writes_to(w, value_at(w, w->sequence[place]), origin))
+        if (writes_to(value_at(w, w->sequence[place]), origin))
             return false;
     }
     return true;
@@ -110,11 +85,9 @@ bool ir_is_never_written(const ir_work *w, LLVMValueRef address) {
 static bool cache_is_bold(const ir_work *w, const ir_edit *edit) {
     uint32_t at = ir_work_find(w, &edit->at);
     LLVMValueRef insn = at == IR_NONE ? NULL : value_at(w, at);
-    static const char invariant[] = "invariant.load";
     if (!insn || !LLVMIsALoadInst(insn) || LLVMGetVolatile(insn))
         return true;
-    if (LLVMGetMetadata(insn,
-                        LLVMGetMDKindIDInContext(w->context, invariant, sizeof invariant - 1)))
+    if (ir_load_is_invariant(insn))
         return false;
     return !ir_is_never_written(w, LLVMGetOperand(insn, 0));
 }

@@ -168,17 +168,6 @@ static bool write_sizes(const ir_base *base) {
     return changed;
 }
 
-static bool is_by_value(LLVMValueRef value) {
-    static const char name[] = "byval";
-    LLVMValueRef function = LLVMIsAArgument(value) ? LLVMGetParamParent(value) : NULL;
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
-    for (unsigned i = 0; function && i < LLVMCountParams(function); i++) {
-        if (LLVMGetParam(function, i) == value)
-            return LLVMGetEnumAttributeAtIndex(function, i + 1, kind) != NULL;
-    }
-    return false;
-}
-
 /* Whether an address, and all that is computed from it, is for loads alone. */
 static bool is_only_read(LLVMValueRef address) {
     for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
@@ -208,7 +197,7 @@ static void say_structs(const ir_base *base) {
     LLVMValueRef function = LLVMGetNamedFunction(base->module, base->entry);
     for (unsigned i = 0; i < LLVMCountParams(function); i++) {
         LLVMValueRef param = LLVMGetParam(function, i);
-        if (is_by_value(param) && is_only_read(param))
+        if (ir_param_has(param, "byval") && is_only_read(param))
             say_invariant(LLVMGetModuleContext(base->module), param);
     }
 }
@@ -335,25 +324,17 @@ uint64_t ir_shared_bytes(LLVMModuleRef module, LLVMValueRef without) {
     return bytes;
 }
 
-static bool is_macro(const ir_source *source, const char *text, size_t length) {
-    for (size_t i = 0; i < source->name_count; i++) {
-        const char *name = source->names[i].name;
-        if (strlen(name) == length && strncmp(name, text, length) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Whether every launch takes as much dynamic shared memory: numbers and macros tell it. */
 static bool has_fixed_dynamic(const ir_structure *s) {
+    const ir_source *source = s->source;
     const launch_rule *rule = ir_structure_rule(s);
-    for (const char *at = rule ? rule->shared : ""; *at;) {
-        size_t length = expr_name_length(at);
-        if (length > 0 && at[length] != '(' && !is_macro(s->source, at, length))
-            return false;
-        at += length > 0 ? length : 1;
-    }
-    return true;
+    const char **names = EV_NEW_ARRAY(s->arena, const char *, source->name_count + 1);
+    bool ignored = false;
+    ev_error why;
+    for (size_t i = 0; names && i < source->name_count; i++)
+        names[i] = source->names[i].name;
+    const expr_names macros = {names, source->name_count};
+    return !rule || (names && expr_check(rule->shared, &macros, &ignored, &why) == EV_OK);
 }
 
 /* Refuses copies of shared arrays and tiles that the assembler or a launch would not take together.

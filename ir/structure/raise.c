@@ -32,21 +32,16 @@ typedef struct raising {
 /* ---- what is refused --------------------------------------------------------------------------
  */
 
-static bool divides_by_unknown(LLVMValueRef insn) {
-    LLVMOpcode op = LLVMGetInstructionOpcode(insn);
-    bool divides = op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
-    return divides && !LLVMIsAConstantInt(LLVMGetOperand(insn, 1));
-}
-
 /* EV_BAD: a block does what a thread must not do if the condition does not hold. */
 static ev_status check_block(const raising *r, uint32_t block, ev_error *err) {
     for (uint32_t i = r->flow.first[block]; i < r->flow.first[block + 1]; i++) {
         LLVMValueRef insn = r->flow.insns[i];
         if (ir_has_effect(insn))
             return ev_fail(err, EV_BAD, "what runs under the condition stores or waits");
-        if (divides_by_unknown(insn))
+        if (ir_deed_of(insn) == IR_DEED_PURE && !ir_may_run_anywhere(insn))
             return ev_fail(err, EV_BAD,
-                           "what runs under the condition divides by a number that is not known");
+                           "what runs under the condition divides by a number that is not known, "
+                           "or calls a function");
     }
     return EV_OK;
 }

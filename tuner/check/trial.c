@@ -31,8 +31,7 @@ ev_status trial_make(const char *path, const task *t, int sm, trial *out, ev_err
     out->arena = ev_arena_new();
     if (out->arena == NULL)
         return ev_fail_memory(err, 1);
-    uint64_t may_alias = 0;
-    ev_status status = variant_build_told(t, out->genome, sm, &out->ptx, &may_alias, err);
+    ev_status status = variant_build(t, out->genome, sm, &out->ptx, err);
     if (status != EV_OK)
         return ev_wrap(err, status, "%s", path);
     out->form = (bundle_variant){
@@ -43,6 +42,5 @@ ev_status trial_make(const char *path, const task *t, int sm, trial *out, ev_err
     candidate *made = &out->made.candidate;
     made->aligned = task_bits_of_main(t, start, ir_genome_aligned(out->genome));
     made->aligned_to = made->aligned != 0 ? IR_ARGUMENT_ALIGN : 0;
-    made->may_alias = may_alias;
     return EV_OK;
 }

@@ -128,29 +128,32 @@ static bool agrees(const task_start *start, const task_steps *steps, uint32_t bl
     return true;
 }
 
-/* Whether the block of a launch depends on numbers of the shape, or on arguments. */
-static bool has_varying_block(const task *t, const launch_rule *rule) {
-    bool varies = false;
-    for (int axis = 0; axis < 3; axis++) {
-        for (size_t i = 0; i < t->argument_count; i++)
-            varies = varies || expr_uses(rule->block[axis], t->arguments[i].name);
-        for (size_t i = 0; t->case_count > 0 && i < t->cases[0].shape_count; i++)
-            varies = varies || expr_uses(rule->block[axis], t->cases[0].shape[i].name);
+/* Whether macros and numbers alone tell the block of the main kernel's launches: other shapes than
+ * those of the cases may have another one otherwise. */
+static bool has_fixed_block(const task_start *start) {
+    const launch_plan *plan = start->plan;
+    const char **names = calloc(start->macro_count + 1, sizeof *names);
+    bool fixed = names != NULL, ignored = false;
+    ev_error why;
+    for (size_t i = 0; fixed && i < start->macro_count; i++)
+        names[i] = start->macros[i].name;
+    const expr_names macros = {names, start->macro_count};
+    for (size_t i = 0; fixed && i < plan->launch_count * 3; i++) {
+        const launch_rule *rule = &plan->launches[i / 3];
+        if (strcmp(rule->entry, launch_plan_entry(plan)) == 0)
+            fixed = expr_check(rule->block[i % 3], &macros, &ignored, &why) == EV_OK;
     }
-    return varies;
+    free(names);
+    return fixed;
 }
 
-/* The block size if it is the same in every launch of the main kernel, else zeros: macros and
- * numbers alone tell it, since other shapes may have another one. The gates, not this function,
- * find launches that these macros do not allow. */
+/* The block size if it is the same in every launch of the main kernel, else zeros. The gates, not
+ * this function, find launches that these macros do not allow. */
 static void block_of(const task *t, const task_start *start, const expr_name *macros, size_t count,
                      uint32_t block[3]) {
     memset(block, 0, 3 * sizeof *block);
-    for (size_t i = 0; i < start->plan->launch_count; i++) {
-        const launch_rule *rule = &start->plan->launches[i];
-        if (strcmp(rule->entry, launch_plan_entry(start->plan)) == 0 && has_varying_block(t, rule))
-            return;
-    }
+    if (!has_fixed_block(start))
+        return;
     for (size_t i = 0; i < t->case_count; i++) {
         task_steps steps;
         ev_error ignored;

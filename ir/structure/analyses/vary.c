@@ -13,14 +13,6 @@ static bool begins(const char *text, const char *stem) {
     return strncmp(text, stem, strlen(stem)) == 0;
 }
 
-static bool is_pure_function(LLVMValueRef function) {
-    static const char name[] = "memory";
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
-    LLVMAttributeRef memory =
-        LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
-    return memory && LLVMGetEnumAttributeValue(memory) == 0;
-}
-
 static bool has_attribute(LLVMValueRef function, const char *name) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
     return LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
@@ -87,7 +79,7 @@ static ir_deed deed_of_call(LLVMValueRef call) {
     }
     enum { DEEPEST_CALL = 4 };
     LLVMValueRef callee = LLVMGetCalledValue(call);
-    bool is_pure = LLVMIsAFunction(callee) && is_pure_function(callee) &&
+    bool is_pure = LLVMIsAFunction(callee) && ir_call_memory(call) == 0 &&
                    !depends_on_thread(callee, DEEPEST_CALL);
     return is_pure ? IR_DEED_PURE : IR_DEED_UNKNOWN;
 }
@@ -181,162 +173,6 @@ static bool may_fail(LLVMValueRef insn) {
 
 bool ir_may_run_anywhere(LLVMValueRef insn) {
     return ir_deed_of(insn) == IR_DEED_PURE && !may_fail(insn);
-}
-
-/* Whether a call of something unknown is declared to write nothing. The attribute `memory` has two
- * bits for each of three kinds of memory, 1 for reads and 2 for writes (llvm/Support/ModRef.h). */
-static bool is_said_silent(LLVMValueRef call) {
-    static const char name[] = "memory";
-    enum { WRITES = 0x2a };
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
-    LLVMAttributeIndex of_function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
-    LLVMAttributeRef memory = NULL;
-    if (!LLVMIsACallInst(call))
-        return false;
-    memory = LLVMGetCallSiteEnumAttribute(call, of_function, kind);
-    if (!memory && LLVMIsAFunction(LLVMGetCalledValue(call)))
-        memory = LLVMGetEnumAttributeAtIndex(LLVMGetCalledValue(call), of_function, kind);
-    return memory && (LLVMGetEnumAttributeValue(memory) & WRITES) == 0;
-}
-
-/* Whether a write by a base cannot go to another argument: an argument of its own, a variable, an
- * array of the thread. A pointer that was loaded, chosen or made of a number may lead anywhere. */
-static bool is_place_of_its_own(LLVMValueRef base) {
-    return LLVMIsAArgument(base) || LLVMIsAAllocaInst(base) || LLVMIsAGlobalVariable(base);
-}
-
-/* Whether the source declares that nothing else points where the argument does (__restrict__). */
-static bool is_restricted(LLVMValueRef argument) {
-    static const char name[] = "noalias";
-    LLVMValueRef function = LLVMGetParamParent(argument);
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
-    for (unsigned i = 0; i < LLVMCountParams(function); i++) {
-        if (LLVMGetParam(function, i) == argument)
-            return LLVMGetEnumAttributeAtIndex(function, i + 1, kind) != NULL;
-    }
-    return false;
-}
-
-/* Whether something unknown gets an address that is computed from the argument. */
-static bool gets_address(LLVMModuleRef module, LLVMValueRef insn, LLVMValueRef argument) {
-    int count = LLVMIsACallInst(insn) ? (int)LLVMGetNumArgOperands(insn) : LLVMGetNumOperands(insn);
-    for (int k = 0; k < count; k++) {
-        LLVMValueRef operand = LLVMGetOperand(insn, (unsigned)k), base = NULL;
-        if (LLVMGetTypeKind(LLVMTypeOf(operand)) == LLVMPointerTypeKind)
-            (void)ir_affine_of_address(module, operand, &base);
-        bool is_number = !base && LLVMIsAPtrToIntInst(operand);
-        if (is_number ||
-            (base && (base == argument || !(is_place_of_its_own(base) || LLVMIsAFunction(base) ||
-                                            LLVMIsALoadInst(base)))))
-            return true;
-    }
-    return false;
-}
-
-bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
-    LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
-    LLVMValueRef to = NULL;
-    (void)ir_affine_of_address(module, LLVMGetOperand(load, 0), base);
-    if (!LLVMIsAArgument(*base))
-        return false; /* shared memory and local arrays are near enough */
-    bool is_alone = is_restricted(*base);
-    for (uint32_t i = 0; i < flow->insn_count; i++) {
-        ir_deed deed = ir_deed_of(flow->insns[i]);
-        LLVMValueRef pointer = ir_pointer_of(flow->insns[i]);
-        if (deed == IR_DEED_UNKNOWN && !is_said_silent(flow->insns[i]) &&
-            !(is_alone && !gets_address(module, flow->insns[i], *base)))
-            return false;
-        if (!pointer || LLVMIsALoadInst(flow->insns[i]) ||
-            (deed != IR_DEED_STORE && deed != IR_DEED_COUNTED))
-            continue;
-        (void)ir_affine_of_address(module, pointer, &to);
-        bool is_apart = is_place_of_its_own(to) || (is_alone && LLVMIsALoadInst(to));
-        if (to == *base || !is_apart || ir_may_overlap(to, *base))
-            return false;
-    }
-    return true;
-}
-
-static bool has_term(const ir_affine *form, LLVMValueRef value, int64_t factor) {
-    for (uint32_t i = 0; i < form->count; i++) {
-        if (form->terms[i].value == value)
-            return factor == 0 || form->terms[i].factor == factor;
-    }
-    return false;
-}
-
-/* Whether two addresses are the same in each turn of the loop around, and others in other turns. */
-static bool are_of_one_turn(const ir_flow *flow, uint32_t insn, const ir_affine *a,
-                            const ir_affine *b) {
-    uint32_t loop = ir_loop_of(flow, flow->home[insn]);
-    if (loop == IR_NONE || !flow->loops[loop].induction ||
-        !has_term(a, flow->loops[loop].induction, 0) || a->count != b->count ||
-        a->constant != b->constant)
-        return false;
-    for (uint32_t i = 0; i < a->count; i++) {
-        if (!has_term(b, a->terms[i].value, a->terms[i].factor))
-            return false;
-    }
-    return true;
-}
-
-static bool has_marks(LLVMValueRef function) {
-    for (unsigned i = 0; i < LLVMCountParams(function); i++) {
-        if (LLVMGetStringAttributeAtIndex(function, i + 1, IR_OVERLAPS, sizeof IR_OVERLAPS - 1))
-            return true;
-    }
-    return false;
-}
-
-/* Whether two bases may be one buffer. A pointer that was loaded, as a field of a struct, or chosen
- * may be each of those that the task names. */
-static bool may_be_one(const ir_flow *flow, LLVMValueRef a, LLVMValueRef b) {
-    bool are_known = is_place_of_its_own(a) && is_place_of_its_own(b);
-    return ir_may_overlap(a, b) || (!are_known && a != b && has_marks(flow->function));
-}
-
-/* Whether a loop hands a value on to what follows: the threads that share its turns exchange it, so
- * all have made their turns before one goes on. */
-static bool hands_on(const ir_flow *flow, const ir_loop *loop) {
-    for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++) {
-        for (LLVMUseRef u = LLVMGetFirstUse(flow->insns[i]); u; u = LLVMGetNextUse(u)) {
-            uint32_t user = ir_flow_insn(flow, LLVMGetUser(u));
-            if (user != IR_NONE && !loop->holds[flow->home[user]])
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Whether all turns that load come before all that write, in a kernel whose turns are shared out.
- */
-static bool comes_before(const ir_flow *flow, uint32_t load, uint32_t write) {
-    uint32_t loop = ir_loop_of(flow, flow->home[load]);
-    return loop != IR_NONE && !flow->loops[loop].holds[flow->home[write]] &&
-           !ir_flow_leads(flow, write, load) && hands_on(flow, &flow->loops[loop]);
-}
-
-/* Whether a write may go where another turn's load reads. */
-static bool meets_other_turn(const ir_flow *flow, uint32_t load, uint32_t write) {
-    LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
-    LLVMValueRef from = NULL, to = NULL;
-    ir_affine a = ir_affine_of_address(module, ir_pointer_of(flow->insns[load]), &from);
-    ir_affine b = ir_affine_of_address(module, ir_pointer_of(flow->insns[write]), &to);
-    return may_be_one(flow, from, to) && !are_of_one_turn(flow, load, &a, &b) &&
-           !comes_before(flow, load, write);
-}
-
-ev_status ir_check_overlap(const ir_flow *flow, ev_error *err) {
-    for (uint32_t i = 0; i < flow->insn_count; i++) {
-        for (uint32_t k = 0; LLVMIsALoadInst(flow->insns[i]) && k < flow->insn_count; k++) {
-            bool is_write = !LLVMIsALoadInst(flow->insns[k]) && ir_pointer_of(flow->insns[k]);
-            if (is_write && meets_other_turn(flow, i, k))
-                return ev_fail(err, EV_BAD,
-                               "launches may pass one buffer for an argument that the kernel loads "
-                               "from and one that it writes to at another place");
-        }
-    }
-    return EV_OK;
 }
 
 bool ir_reads_register(LLVMValueRef value, const char *name) {

@@ -77,18 +77,24 @@ bool ir_differs_in_block(LLVMValueRef insn);
 bool ir_is_block_vote(LLVMValueRef insn);
 /* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
 LLVMValueRef ir_pointer_of(LLVMValueRef insn);
-/* Whether a load reads from an argument that no write of the kernel goes to, if arguments are
- * apart: a pointer that was loaded, chosen among several or made of a number may lead to each, and
- * so may assembly and calls that are not declared to write nothing. *base: what it reads from, an
- * argument or not. */
-bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base);
-/* EV_BAD: the kernel loads from an argument and writes to another one that may be one buffer, and
- * not at the same place in each turn of a loop, so that turns may depend on each other. */
-ev_status ir_check_overlap(const ir_flow *flow, ev_error *err) EV_CHECKED;
 /* Whether it is a call that reads the special register, such as "ctaid.x". */
 bool ir_reads_register(LLVMValueRef value, const char *name);
 /* Whether it reads the thread's place in its warp, or the warp's in its block: %laneid,
  * %lanemask_lt and its kin, %warpid. Edits that move threads to other warps refuse these. */
 bool ir_reads_warp_place(LLVMValueRef value);
+
+/* ---- what is written where (writes.c) ---------------------------------------------------------
+ */
+
+/* Whether a load reads from an argument that no write of the kernel goes to, if arguments are
+ * apart: a pointer that was loaded, chosen among several or made of a number may lead to each, and
+ * so may assembly and calls that are not declared to write nothing. They may not where the argument
+ * is `__restrict__` and nothing hands its address on. *base: what it reads from, an argument or
+ * not.
+ */
+bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base);
+/* EV_BAD: the kernel loads from an argument and writes to another one that may be one buffer, and
+ * not at the same place in each turn of a loop, so that turns may depend on each other. */
+ev_status ir_check_overlap(const ir_flow *flow, ev_error *err) EV_CHECKED;
 
 #endif

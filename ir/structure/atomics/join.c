@@ -45,11 +45,8 @@ static bool is_known_early(const joining *j, LLVMValueRef value, unsigned depth)
     uint32_t insn = ir_flow_insn(&j->a.flow, value);
     if (insn == IR_NONE)
         return LLVMIsAArgument(value) || LLVMIsAConstant(value);
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-    bool may_fail =
-        opcode == LLVMUDiv || opcode == LLVMSDiv || opcode == LLVMURem || opcode == LLVMSRem;
-    if (depth == 0 || j->a.vary.varies[insn] || ir_deed_of(value) != IR_DEED_PURE ||
-        LLVMIsAPHINode(value) || LLVMIsAAllocaInst(value) || may_fail)
+    if (depth == 0 || j->a.vary.varies[insn] || !ir_may_run_anywhere(value) ||
+        LLVMIsAPHINode(value) || LLVMIsAAllocaInst(value))
         return false;
     unsigned operands = (unsigned)LLVMGetNumOperands(value);
     operands -= LLVMIsACallInst(value) ? 1 : 0;

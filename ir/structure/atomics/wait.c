@@ -75,23 +75,12 @@ static bool lets_pass(const ir_atomics *a, LLVMValueRef atomic, LLVMValueRef oth
     return is_plain_access(other) && is_apart(a, atomic, other);
 }
 
-/* Whether a call is said to touch no memory, as assembly that only computes. */
-static bool touches_nothing(LLVMValueRef call) {
-    static const char name[] = "memory";
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, sizeof name - 1);
-    LLVMAttributeRef effects = LLVMIsACallInst(call)
-                                   ? LLVMGetCallSiteEnumAttribute(
-                                         call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind)
-                                   : NULL;
-    return effects && LLVMGetEnumAttributeValue(effects) == 0;
-}
-
 /* Whether a fence may run before an atomic, which then tells others that something is written. */
 static bool is_behind_fence(const ir_atomics *a, uint32_t atomic) {
     for (uint32_t i = 0; i < a->flow.insn_count; i++) {
         LLVMValueRef insn = a->flow.insns[i];
         const char *name = ir_call_name(insn);
-        bool may_fence = ir_deed_of(insn) == IR_DEED_UNKNOWN && !touches_nothing(insn);
+        bool may_fence = ir_deed_of(insn) == IR_DEED_UNKNOWN && ir_call_memory(insn) != 0;
         bool is_fence = LLVMIsAFenceInst(insn) || may_fence ||
                         strncmp(name, "llvm.nvvm.membar.", 17) == 0 ||
                         strncmp(name, "llvm.nvvm.fence", 15) == 0;
@@ -137,7 +126,7 @@ ev_status ir_atomics_check_wait(const ir_atomics *a, uint32_t atomic, uint32_t a
         bool between = behind && (i == end || ir_flow_leads(flow, i, end));
         bool meets_it = behind && is_plain_access(flow->insns[i]);
         bool may_meet = behind && ir_deed_of(flow->insns[i]) == IR_DEED_UNKNOWN &&
-                        !touches_nothing(flow->insns[i]);
+                        ir_call_memory(flow->insns[i]) != 0;
         if (may_meet || (between && !lets_pass(a, insn, flow->insns[i])) ||
             (meets_it && !is_apart(a, insn, flow->insns[i])))
             return ev_fail(err, EV_BAD,

@@ -36,11 +36,7 @@ static bool is_inside(const hoist *h, LLVMValueRef value) {
 /* Whether a load in the loop's header finds the same in all turns. The header runs before any turn,
  * so the load's address is valid before the loop. */
 static bool is_fixed_load(const hoist *h, LLVMValueRef value) {
-    static const char name[] = "invariant.load";
-    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(h->flow->function));
-    unsigned kind = LLVMGetMDKindIDInContext(context, name, sizeof name - 1);
-    bool is_invariant = LLVMIsALoadInst(value) && LLVMGetMetadata(value, kind) != NULL;
-    if (is_invariant) /* of a struct that is passed by value: valid everywhere */
+    if (ir_load_is_invariant(value)) /* of a struct that is passed by value: valid everywhere */
         return true;
     return h->only_reads && ir_deed_of(value) == IR_DEED_LOAD &&
            LLVMGetInstructionParent(value) == h->flow->blocks[h->loop->header];

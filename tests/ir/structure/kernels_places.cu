@@ -107,6 +107,40 @@ extern "C" __global__ void divides_under(PARAMETERS) {
     y[i * n + j] = sum;
 }
 
+/* The steps from a number down to 1; for 0 there is no end. */
+__device__ __noinline__ __attribute__((const)) int halvings(int number) {
+    int steps = 0;
+    for (; number != 1; number >>= 1)
+        steps++;
+    return steps;
+}
+
+/* A function runs for some numbers alone, under the loop's condition. */
+extern "C" __global__ void calls_under(PARAMETERS) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 1;
+    if (j > 0) {
+        int steps = halvings(j);
+        for (int k = 0; k < n; k++)
+            sum += (float)steps * x[i * n + k];
+    }
+    y[i * n + j] = sum;
+}
+
+/* What is stored by assembly goes elsewhere: nothing else points where x does. */
+extern "C" __global__ void streamed(const float *__restrict__ x, const float *w, float *y, int m,
+                                    int n) {
+    int j = blockIdx.x * 8 + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (i >= m || j >= n)
+        return;
+    float sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += x[i * n + k];
+    asm volatile("st.global.cs.f32 [%0], %1;" ::"l"(y + i * n + j), "f"(sum + w[0]) : "memory");
+}
+
 /* Four tests around all, and neighbours to load. */
 extern "C" __global__ void framed(PARAMETERS) {
     int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;

@@ -99,6 +99,8 @@ static const subject subjects[] = {
     {"nested_tests", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"writes_under", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"divides_under", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"calls_under", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
+    {"streamed", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"framed", {"ceil_div(n, 8)", "ceil_div(m, 8)", "1"}, {8, 8, 1}},
     {"lined", {"n", "ceil_div(m, 4)", "1"}, {1, 4, 1}},
     {"long_index", {"ceil_div(m * n, 32)", "1", "1"}, {32, 1, 1}},

@@ -102,11 +102,14 @@ static void starts_stand(void **state) {
  * value; each turn computes how far the counter goes. */
 static void edits_apply(void **state) {
     (void)state;
-    static const char *const names[] = {"fields", "step", "steps"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    static const struct {
+        const char *kernel, *genome;
+    } rows[] = {{"fields", "genome"}, {"stride", "ahead"}, {"stride", "turns"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char task[200], genome[200];
-        (void)snprintf(task, sizeof task, APPLIED "/%s/task.json", names[i]);
-        (void)snprintf(genome, sizeof genome, APPLIED "/%s/genome.json", names[i]);
+        (void)snprintf(task, sizeof task, APPLIED "/%s/task.json", rows[i].kernel);
+        (void)snprintf(genome, sizeof genome, APPLIED "/%s/%s.json", rows[i].kernel,
+                       rows[i].genome);
         ev_proc_result r = CLI_RUN("check", task, "--genome", genome, "--device", "vm:h200");
         cli_expect(&r, 0);
         ev_proc_result_free(&r);
