@@ -381,14 +381,20 @@ bool device_kernel_waits(const device_kernel *kernel) {
     return waits;
 }
 
+static bool is_atomic(const vm_insn_info *info) {
+    return info->is_atomic;
+}
+
 static bool is_far_atomic(const vm_insn_info *info) {
     return info->is_atomic && (info->space == VM_SPACE_GLOBAL || info->space == VM_SPACE_GENERIC);
 }
 
+/* Real numbers are also added by loops around a compare-and-swap of their bits. */
 static bool adds_real(const vm_insn_info *info) {
     bool is_real = strstr(info->name, ".f16") != NULL || strstr(info->name, ".bf16") != NULL ||
                    strstr(info->name, ".f32") != NULL || strstr(info->name, ".f64") != NULL;
-    return is_far_atomic(info) && is_real && strstr(info->name, ".add") != NULL;
+    bool adds = is_real && strstr(info->name, ".add") != NULL;
+    return info->is_atomic && (adds || strstr(info->name, ".cas") != NULL);
 }
 
 /* Whether an instruction that may run in the kernel is of a kind. */
@@ -403,8 +409,12 @@ static bool has_insn(const device_kernel *kernel, bool (*is_of_kind)(const vm_in
     return has;
 }
 
-bool device_kernel_has_atomics(const device_kernel *kernel) {
+bool device_kernel_has_far_atomics(const device_kernel *kernel) {
     return has_insn(kernel, is_far_atomic);
+}
+
+bool device_kernel_has_atomics(const device_kernel *kernel) {
+    return has_insn(kernel, is_atomic);
 }
 
 bool device_kernel_adds_reals(const device_kernel *kernel) {

@@ -153,9 +153,12 @@ bool device_kernel_may_wait(const device_kernel *kernel);
  * module; on any device. */
 bool device_kernel_waits(const device_kernel *kernel);
 /* Whether the kernel has atomics that go to global memory, as far as its text tells. */
+bool device_kernel_has_far_atomics(const device_kernel *kernel);
+/* The same of any memory. */
 bool device_kernel_has_atomics(const device_kernel *kernel);
-/* Whether the kernel adds real numbers to global memory by atomics. The order of these additions is
- * not defined, and decides the last bits of the sums. */
+/* Whether the kernel may add real numbers by atomics, in global or shared memory: by an atomic sum,
+ * or a compare-and-swap. The order of these additions is not defined, and decides the last bits of
+ * the sums. */
 bool device_kernel_adds_reals(const device_kernel *kernel);
 
 typedef struct device_launch {

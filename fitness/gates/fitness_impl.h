@@ -219,8 +219,7 @@ struct fitness {
     device_kernel *baseline_kernel;
     device_buffer arms; /* of arms.c; 0: none */
     size_t arms_bytes;
-    bool is_unfenced;     /* the baseline lacks an acquire fence, and variants may as well */
-    bool trusts_shuffles; /* the baseline takes them to order memory, and variants may as well */
+    vm_checks waived; /* of races: the baseline does not stand them, and no variant has to */
     fitness_cost cost;
     /* the same task in the virtual machine, for a GPU; NULL: the device has no twin */
     fitness *twin;

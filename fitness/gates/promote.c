@@ -364,15 +364,16 @@ static ev_status try_orders(fitness *on, const fit_trial *trial, const task_case
     return EV_OK;
 }
 
-/* Checks a small case of a task with ranks under other schedules, which a virtual machine has, and
- * whose results must have the same bits: flags between ranks may be right in the natural order of
- * the ranks alone. */
+/* Checks a small case under other schedules, which a virtual machine has, and whose results must
+ * have the same bits, of a task with ranks or a kernel with atomics: flags between ranks, and tries
+ * until no other thread came between, may be right in the natural order alone. */
 static ev_status check_orders(fitness *f, const fit_trial *trial, const task_case *at,
                               fitness_verdict *out, ev_error *err) {
     fitness *on = f->twin != NULL ? f->twin : f;
     const candidate *who = trial->who;
     fit_trial there = {.who = who};
-    if (!out->ok || at->use == TASK_TIME || f->t->ranks == NULL)
+    bool matters = f->t->ranks != NULL || fit_baseline_has(f, device_kernel_has_atomics);
+    if (!out->ok || at->use == TASK_TIME || !matters)
         return EV_OK;
     EV_TRY(device_load_plan(on->d, who->ptx, who->ptx_bytes, who->plan, &there.kernel, err));
     score *s = calloc(1, sizeof *s);

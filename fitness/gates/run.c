@@ -422,9 +422,7 @@ static ev_status compare(fitness *f, fit_case *c, const fit_run_options *options
 }
 
 vm_checks fit_checks(const fitness *f) {
-    vm_checks checks = VM_CHECK_ALL;
-    checks &= f->is_unfenced ? ~(vm_checks)VM_CHECK_FENCES : checks;
-    checks &= f->trusts_shuffles ? ~(vm_checks)VM_CHECK_LANES : checks;
+    vm_checks checks = VM_CHECK_ALL & ~f->waived;
     if (f->t->ranks != NULL && !f->t->begins_together)
         checks |= VM_CHECK_BEGIN;
     if (f->t->ranks != NULL && !f->t->ends_together)
@@ -558,33 +556,40 @@ static bool has_race(const fit_result *r) {
     return !r->ran && (kind == VM_TRAP_RACE_GLOBAL || kind == VM_TRAP_RACE_SHARED);
 }
 
-/* Runs the baseline. A baseline that reads what a flag announced without an acquire fence, or that
- * takes a shuffle to order memory between lanes, is taken as it is, and no variant is held to more:
- * many published kernels take a ticket and leave the fence out. */
+/* Runs a baseline that raced again, without some of the checks, the fewest at a time first, until
+ * it races no more. What was waived for another case stays so. */
+static ev_status waive(fitness *f, fit_case *c, const fit_trial *trial, fit_run_options *options,
+                       fit_result *out, ev_error *err) {
+    const vm_checks before = f->waived, all = VM_CHECK_WAIVABLE;
+    const int count = __builtin_popcount(all);
+    ev_status status = EV_OK;
+    for (int most = 1; most <= count; most++)
+        for (vm_checks set = (0 - all) & all; set != 0; set = (set - all) & all) { /* its subsets */
+            if (status != EV_OK || !has_race(out) || __builtin_popcount(set) != most)
+                continue;
+            f->waived = before | set;
+            options->checks = fit_checks(f);
+            status = run_and_compare(f, c, trial, options, false, out, err);
+        }
+    if (status != EV_OK || !out->ok)
+        f->waived = before;
+    return status;
+}
+
+/* Runs the baseline. A baseline that reads what a flag announced without an acquire fence, that
+ * takes a shuffle to order memory between lanes, that reads plainly what others change by atomics,
+ * or whose threads write one value to one place, is taken as it is, and no variant is held to more:
+ * many published kernels take a ticket and leave the fence out, begin with a plain load what a
+ * compare-and-swap ends, or raise one flag from all threads. */
 static ev_status run_baseline(fitness *f, fit_case *c, const fit_trial *trial, fit_result *out,
                               ev_error *err) {
-    static const struct {
-        bool unfenced, shuffles;
-    } ways[] = {{true, false}, {false, true}, {true, true}};
-    const bool unfenced = f->is_unfenced, shuffles = f->trusts_shuffles;
     fit_run_options options = options_for(f, c, trial->who, 0);
     options.is_baseline = true;
     options.fuel = baseline_fuel(f);
     options.seed = 0;
     bool has_checks = (options.checks & VM_CHECK_RACES) != 0;
-    ev_status status = run_and_compare(f, c, trial, &options, false, out, err);
-    for (size_t i = 0;
-         status == EV_OK && i < sizeof ways / sizeof ways[0] && has_checks && has_race(out); i++) {
-        f->is_unfenced = unfenced || ways[i].unfenced;
-        f->trusts_shuffles = shuffles || ways[i].shuffles;
-        options.checks = fit_checks(f);
-        status = run_and_compare(f, c, trial, &options, false, out, err);
-    }
-    if (status != EV_OK || !out->ok) {
-        f->is_unfenced = unfenced;
-        f->trusts_shuffles = shuffles;
-    }
-    return status;
+    EV_TRY(run_and_compare(f, c, trial, &options, false, out, err));
+    return has_checks && has_race(out) ? waive(f, c, trial, &options, out, err) : EV_OK;
 }
 
 bool fit_baseline_has(const fitness *f, bool (*has)(const device_kernel *)) {
@@ -602,7 +607,7 @@ static bool may_share_work(const fitness *f, const fit_case *c, const fit_result
         r->run.grid == FITNESS_GRID_WAITS)
         return false;
     bool all_ran = r->run.share >= 1;
-    return !r->ok || (all_ran && fit_baseline_has(f, device_kernel_has_atomics));
+    return !r->ok || (all_ran && fit_baseline_has(f, device_kernel_has_far_atomics));
 }
 
 ev_status fit_baseline_case(fitness *f, fit_case *c, fit_result *out, ev_error *err) {

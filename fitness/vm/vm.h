@@ -221,7 +221,15 @@ enum {
     /* With RACES: shuffles and votes order no memory between the lanes of a warp. Without this bit
      * they do, as bar.warp.sync does. */
     VM_CHECK_LANES = 32,
-    VM_CHECK_ALL = VM_CHECK_INIT | VM_CHECK_RACES | VM_CHECK_FENCES | VM_CHECK_LANES,
+    /* With RACES: a plain load of what other threads change by atomics or other strong writes.
+     * Without this bit plain loads count as relaxed ones of scope .gpu: many programs begin with
+     * one what a compare-and-swap ends. */
+    VM_CHECK_PLAIN = 64,
+    /* With RACES: a plain store, over what another thread wrote, of the value that is there. */
+    VM_CHECK_SAME = 128,
+    /* What many programs do. A task's baseline may, and its variants then, too. */
+    VM_CHECK_WAIVABLE = VM_CHECK_FENCES | VM_CHECK_LANES | VM_CHECK_PLAIN | VM_CHECK_SAME,
+    VM_CHECK_ALL = VM_CHECK_INIT | VM_CHECK_RACES | VM_CHECK_WAIVABLE,
 };
 typedef unsigned vm_checks; /* bits VM_CHECK_* */
 

@@ -70,6 +70,7 @@ static bool start_warp(vm_state *s, vm_block *b, uint32_t index) {
     w->set_count = 0;
     w->ticks = 0;
     w->polls = 0;
+    w->yielded = UINT64_MAX;
     vm_race_warp(w);
     uint64_t local = s->entry->local_bytes;
     if (w->local_used) { /* no block sees what another left */
@@ -153,6 +154,8 @@ bool vm_block_make(vm_state *s, vm_block *b) {
         w->check_races = s->launch->checks & VM_CHECK_RACES;
         w->check_fences = w->check_races && s->launch->checks & VM_CHECK_FENCES;
         w->check_lanes = w->check_races && s->launch->checks & VM_CHECK_LANES;
+        w->takes_plain = w->check_races && !(s->launch->checks & VM_CHECK_PLAIN);
+        w->takes_same = w->check_races && !(s->launch->checks & VM_CHECK_SAME);
         w->check_begin = w->check_races && s->heard && s->launch->checks & VM_CHECK_BEGIN;
         w->check_end = w->check_races && s->heard && s->launch->checks & VM_CHECK_END;
         w->approx = s->launch->approx;

@@ -131,7 +131,8 @@ struct vm_warp {
     bool observed;
     bool tracked; /* of a job, or ranked: vm_state */
     bool check_init, check_races, check_fences, check_lanes;
-    bool check_begin, check_end; /* of other ranks: vm_apart.c */
+    bool takes_plain, takes_same; /* race checks without VM_CHECK_PLAIN, or _SAME */
+    bool check_begin, check_end;  /* of other ranks: vm_apart.c */
     vm_approx approx;
     vm_state *state;
     vm_block *block;
@@ -176,6 +177,8 @@ struct vm_warp {
     uint32_t polls;       /* reads since it last changed memory */
     uint64_t poll_change; /* the state's last_change at its last read */
     bool spins;           /* in its last turn all its sets only polled */
+    bool yields;          /* it left its turn before an access that others may come ahead of */
+    uint64_t yielded;     /* the state's last_change then; UINT64_MAX: it has not yet */
     vm_async *async;      /* NULL: no cp.async yet */
     const ptx_insn *const
         *places; /* the instruction of each lane during reconvergence (vm_reconverge.c), or NULL */
@@ -383,6 +386,9 @@ static inline void vm_run_end(vm_warp *w, uint32_t end, unsigned uncounted) {
 }
 /* Splits the lanes of `mask` off the current set; they continue at `pc`. */
 void vm_set_push(vm_warp *w, uint32_t mask, uint32_t pc, vm_frame *frame);
+/* Before an atomic or a strong load, where the order has a seed: whether the warp leaves its turn
+ * here, so that others come between its last access and this one (vm_wave.c). */
+bool vm_warp_yields(vm_warp *w);
 /* A call or return of the lanes of `mask`; false: trap or out of memory. */
 bool vm_frame_call(vm_warp *w, const ptx_insn *ip, uint32_t mask);
 bool vm_frame_alloca(vm_warp *w, const ptx_insn *ip, uint32_t mask);

@@ -181,11 +181,37 @@ static void release(vm_block *b, unsigned id) {
     *barrier = (vm_barrier){0};
 }
 
+/* Lanes of the warp that wait at the barrier, each for itself. */
+static uint32_t lanes_waiting(const vm_warp *w, unsigned id) {
+    uint32_t lanes = 0;
+    for (unsigned i = 0; i < w->set_count; i++) {
+        const vm_set *s = &w->sets[i];
+        bool waits = s->state == VM_SET_BARRIER && s->barrier == id;
+        lanes |= waits && !(w->code[s->pc - 1].flags & PTX_F_ALIGNED) ? s->mask : 0;
+    }
+    return lanes;
+}
+
+/* A barrier with a count counts warps: one whose live lanes all wait arrives with all 32 (PTX ISA,
+ * "bar, barrier"). Those that `arrive` has not counted. */
+static uint32_t lanes_gone(const vm_block *b, unsigned id) {
+    uint32_t gone = 0;
+    for (uint32_t k = 0; k < b->warp_count; k++) {
+        const vm_warp *w = &b->warps[k];
+        if (w->live != 0 && w->live != VM_FULL && lanes_waiting(w, id) == w->live)
+            gone += VM_LANES - (uint32_t)__builtin_popcount(w->live);
+    }
+    return gone;
+}
+
 void vm_barriers_check(vm_block *b) {
     for (unsigned id = 0; id < VM_BARRIERS; id++) {
         const vm_barrier *barrier = &b->barriers[id];
         uint32_t expected = barrier->expected ? barrier->expected : b->live_threads;
-        if (barrier->arrived && barrier->arrived >= expected)
+        uint32_t arrived = barrier->arrived;
+        if (arrived && arrived < expected && barrier->expected)
+            arrived += lanes_gone(b, id);
+        if (arrived && arrived >= expected)
             release(b, id);
     }
 }
@@ -241,7 +267,8 @@ bool vm_warp_turn(vm_warp *w, int64_t budget) {
     vm_state *s = w->state;
     bool forced = false;
     w->spins = true;
-    while (budget > 0) {
+    w->yields = false;
+    while (budget > 0 && !w->yields) {
         int chosen = choose(w, forced);
         if (chosen < 0)
             break;

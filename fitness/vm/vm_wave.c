@@ -9,8 +9,10 @@
  *
  * With a schedule seed, blocks start in the order of an affine map (i * step + start) mod total
  * with step coprime to total, which is a permutation, and warps are shuffled anew for each turn
- * (Fisher and Yates). Blocks of ranks may leave their turn behind any warp. Gate 6 compares the
- * results of several seeds: different bits reveal a race.
+ * (Fisher and Yates). Blocks of ranks may leave their turn behind any warp. A warp may leave its
+ * turn before any atomic or strong load, and its block with it: others then come between a read and
+ * the compare-and-swap that follows, so a loop that tries until no other thread came between needs
+ * its second turn. Gate 6 compares the results of several seeds: different bits reveal a race.
  *
  * Fuel bounds the thread instructions of a launch. A launch out of fuel traps as VM_TRAP_FUEL. If
  * no rank changed memory in the last half of the fuel, vm_livelock.c looks for a proof that the
@@ -26,7 +28,8 @@
 /* The same where several ranks run, which often wait for each other. */
 #define RANK_QUANTUM (1 << 11)
 #define RANK_BLOCK_TURN (1ull << 15)
-#define LEAVING_ODDS 4 /* one in so many (leaves_turn) */
+#define LEAVING_ODDS 4  /* one in so many (leaves_turn) */
+#define YIELDING_ODDS 2 /* one in so many (vm_warp_yields) */
 
 /* ---- fuel */
 
@@ -116,6 +119,19 @@ static bool leaves_turn(const vm_state *s, vm_block *b, uint64_t executed) {
     return may && ev_pcg_below(&b->rng, LEAVING_ODDS) == 0;
 }
 
+/* At most once for each change of memory, and counted as a happening, so that rotations that change
+ * nothing stay whole. A trace of what a warp polls (vm_livelock.c) is not interrupted. */
+bool vm_warp_yields(vm_warp *w) {
+    vm_state *s = w->state;
+    bool may = s->wave->seed && !s->poll && s->last_change != w->yielded;
+    if (!may || ev_pcg_below(&w->block->rng, YIELDING_ODDS) != 0)
+        return false;
+    w->yielded = s->last_change;
+    w->yields = true;
+    s->happenings++;
+    return true;
+}
+
 /* One turn for each warp of the block that can run, again and again; false: trapped. Where all of
  * them only look for changes, it is others' turn to make some. */
 static bool run_block(vm_state *s, vm_block *b) {
@@ -133,7 +149,8 @@ static bool run_block(vm_state *s, vm_block *b) {
             if (!fuel_left(s, w) || !vm_warp_turn(w, budget_for(s)))
                 return false;
             spins &= w->spins;
-            leaves = leaves_turn(s, b, before);
+            leaves = leaves_turn(s, b, before) ||
+                     (w->yields && ev_pcg_below(&b->rng, LEAVING_ODDS) == 0);
         }
         if (!b->live_threads) {
             vm_block_end(s, b);

@@ -193,7 +193,7 @@ static ev_status run_once(probe *p, uint64_t fuel, bool is_sampled, vm_result *r
                         .entry = p->entry,
                         .params = p->params,
                         .fuel = fuel,
-                        .checks = VM_CHECK_ALL};
+                        .checks = VM_CHECK_ALL & ~VM_CHECK_WAIVABLE};
     int64_t shared = d->shared != NULL ? value_of(p, d->shared) : 0;
     *ran = set_dimensions(p, d->grid, launch.grid) && set_dimensions(p, d->block, launch.block) &&
            shared >= 0 && shared <= 227 * 1024;

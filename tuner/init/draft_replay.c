@@ -176,7 +176,7 @@ static ev_status run_once(replay *r, const traced_case *c, vm_result *result, ev
                         .entry = r->entry,
                         .params = r->params,
                         .dynamic_shared = c->launch->shared,
-                        .checks = VM_CHECK_ALL};
+                        .checks = VM_CHECK_ALL & ~VM_CHECK_WAIVABLE};
     memcpy(launch.grid, c->launch->grid, sizeof launch.grid);
     memcpy(launch.block, c->launch->block, sizeof launch.block);
     EV_TRY(place_all(r, c, err));

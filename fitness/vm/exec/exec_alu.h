@@ -569,7 +569,8 @@ static inline uint64_t window_of(uint8_t space) {
             uint64_t a =                                                                           \
                 ip->address_bits == 64 ? CSLOT(uint64_t, ip->a)[i] : CSLOT(uint32_t, ip->a)[i];    \
             uint64_t high = a >> VM_WINDOW_SHIFT << VM_WINDOW_SHIFT;                               \
-            cond[i] = window ? high == window : high >= VM_GLOBAL_BASE;                            \
+            bool is_global = high >= VM_GLOBAL_BASE || high == VM_WINDOW_PARAM;                    \
+            cond[i] = window ? high == window : is_global;                                         \
         }                                                                                          \
         put_predicate(regs, ip->d, mask_of(cond), mask);                                           \
         NEXT;                                                                                      \

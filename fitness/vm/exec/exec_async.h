@@ -108,7 +108,7 @@ static bool claim(vm_warp *w, const ptx_insn *ip, const vm_access *y, uint32_t m
     uint32_t *writes = planes_of(w, y->space).writes;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        if (!check_lane_write(w, ip, y, i, &a))
+        if (!check_lane_write(w, ip, NULL, y, i, &a))
             return false;
         for (unsigned k = 0; k < words_of(y); k++)
             writes[lane_offset(y, i) / 4 + k] = MARK(VM_RACE_COPY);
@@ -321,7 +321,7 @@ MB_LANE(MB_INIT) {
                         count);
     if (w->check_races) {
         race_access a = race_access_of(w, ip, x, false);
-        if (!check_lane_write(w, ip, x, lane, &a))
+        if (!check_lane_write(w, ip, NULL, x, lane, &a))
             return false;
     }
     vm_mbarrier *b = vm_mbarrier_add(w->block, offset);

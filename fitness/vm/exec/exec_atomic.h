@@ -3,6 +3,18 @@
 typedef void (*atomic_fn)(uint8_t *at, const ptx_insn *ip, uint8_t *regs, unsigned lane,
                           bool give_old);
 
+/* In global memory, sums of single precision flush subnormal operands and results; in shared memory
+ * they do not (PTX ISA, atom). */
+static void add_flushed(uint8_t *at, const ptx_insn *ip, uint8_t *regs, unsigned lane,
+                        bool give_old) {
+    uint32_t raw = LOAD_AS(uint32_t, at);
+    float old = flush_f32(f32_of_bits(raw));
+    float b = flush_f32(f32_of_bits(CSLOT(uint32_t, ip->b)[lane]));
+    STORE_AS(uint32_t, at, bits_of_f32(flush_f32(canonical_f32(old + b))));
+    if (give_old)
+        SLOT(uint32_t, ip->d)[lane] = raw;
+}
+
 static inline bool atomic_on(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask,
                              vm_access *x, atomic_fn one, bool give_old) {
     if (!locate(w, ip, x, mask))
@@ -18,7 +30,12 @@ static inline bool atomic_on(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint
         stop_trap(w);
         return false;
     }
-    uint64_t sum = 0;
+    uint64_t sum = 0, kept[VM_LANES];
+    const uint64_t *addr = x->addr;
+    if (give_old && addr == CSLOT(uint64_t, ip->d)) /* the old values go over the addresses */
+        x->addr = memcpy(kept, addr, sizeof kept);
+    if (ip->t == PTX_T_f32 && x->space == VM_SPACE_GLOBAL)
+        one = add_flushed;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint8_t *p = lane_host(w, x, i);
@@ -33,6 +50,7 @@ static inline bool atomic_on(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint
         count_shared(w, ip, x, mask, count_turns(x, mask));
     else
         count_access(w, ip, x, mask, true);
+    x->addr = addr;
     return true;
 }
 

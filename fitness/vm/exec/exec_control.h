@@ -40,12 +40,22 @@ static const ptx_insn *h_guard(vm_warp *w, const ptx_insn *ip, uint8_t *regs, ui
     NEXT;
 }
 
+/* Leaves the turn before the instruction at `pc`. */
+static __attribute__((noinline)) const ptx_insn *yield(vm_warp *w, uint32_t pc) {
+    vm_run_end(w, pc, 0);
+    if (w->observed && pc > w->event_pc)
+        vm_event_push(w, pc - 1, w->mask);
+    return leave(w, VM_STOP_TURN, pc);
+}
+
 /* The wrapper of instructions that polling loops use: strong loads, atomics, tests of mbarriers. If
  * a warp has polled MOST_POLLS times and no memory changed meanwhile, its next branch gives the
  * rest of its turn to others. A change is numbered by the instruction count at the begin of its
  * run. */
 #define MOST_POLLS 16
 static const ptx_insn *h_poll(vm_warp *w, const ptx_insn *ip, uint8_t *regs, uint32_t mask) {
+    if (__builtin_expect(w->state->launch->schedule_seed != 0, 0) && vm_warp_yields(w))
+        return yield(w, pc_of(w, ip));
     uint64_t change = w->state->last_change;
     bool changed =
         change != w->poll_change || change == w->state->result->counters.thread_instructions;

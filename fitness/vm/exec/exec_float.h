@@ -14,7 +14,7 @@ static inline unsigned csr_mode(uint8_t rnd) {
 #define IN_f32(x) FZ_f32(x)
 #define IN_f64(x) (x)
 #define IN_f16(x) (ip->ftz && (x) < 0x1p-14 && (x) > -0x1p-14 ? __builtin_copysign(0.0, x) : (x))
-#define IN_bf16(x) (x)
+#define IN_bf16(x) (ip->ftz && (x) < 0x1p-126 && (x) > -0x1p-126 ? __builtin_copysign(0.0, x) : (x))
 static inline float saturate_f32(const ptx_insn *ip, float x) {
     x = ip->ftz ? flush_f32(x) : x;
     float clamped;
@@ -38,9 +38,12 @@ static inline double saturate_f64(const ptx_insn *ip, double x) {
 #define OUT_f32(x) bits_of_f32(saturate_f32(ip, canonical_f32((float)(x))))
 #define OUT_f64(x) PUT_f64(saturate_f64(ip, x))
 #define OUT_f16(x) flush_f16(ip, double_to_f16(saturate_f64(ip, x)))
-#define OUT_bf16(x) double_to_bf16(saturate_f64(ip, x))
+#define OUT_bf16(x) flush_bf16(ip, double_to_bf16(saturate_f64(ip, x)))
 static inline uint32_t flush_f16(const ptx_insn *ip, uint32_t h) {
     return ip->ftz && (h & 0x7c00) == 0 ? h & 0x8000 : h;
+}
+static inline uint32_t flush_bf16(const ptx_insn *ip, uint32_t h) {
+    return ip->ftz && (h & 0x7f80) == 0 ? h & 0x8000 : h;
 }
 
 #define F_HANDLERS(T, id, sources, values, expr)                                                   \
@@ -292,16 +295,17 @@ static inline uint32_t half_flushed(uint32_t h) {
 
 /* Integer to integer: wraps, or clamps with .sat. Both are exact in 128 bits. */
 #define CVT_II(T, S)                                                                               \
-    LANES {                                                                                        \
-        CT_##S a = GET_##S(pa[i]);                                                                 \
-        out[i] = PUT_##T((CT_##T)a);                                                               \
-    }                                                                                              \
     if (ip->sat)                                                                                   \
         for (unsigned i = 0; i < 32; i++) {                                                        \
             __int128 a = GET_##S(pa[i]);                                                           \
             out[i] = a > (__int128)MOST_##T    ? PUT_##T(MOST_##T)                                 \
                      : a < (__int128)LEAST_##T ? PUT_##T(LEAST_##T)                                \
                                                : PUT_##T((CT_##T)a);                               \
+        }                                                                                          \
+    else                                                                                           \
+        LANES {                                                                                    \
+            CT_##S a = GET_##S(pa[i]);                                                             \
+            out[i] = PUT_##T((CT_##T)a);                                                           \
         }
 
 static inline double round_integral(uint8_t rnd, double x) {
@@ -311,6 +315,12 @@ static inline double round_integral(uint8_t rnd, double x) {
         return __builtin_ceil(x);
     return rnd == PTX_M_RZI || rnd == PTX_M_RZ ? __builtin_trunc(x) : __builtin_rint(x);
 }
+/* .ftz of a conversion flushes single precision alone (PTX ISA, cvt). */
+#define CVT_IN_f16(x) (x)
+#define CVT_IN_bf16(x) (x)
+#define CVT_IN_f32(x) FZ_f32(x)
+#define CVT_IN_f64(x) (x)
+
 /* Float to integer: rounds and clamps. NaN becomes 0, or 1 << (bits - 1) for 64-bit types. */
 #define CVT_IF(T, S)                                                                               \
     {                                                                                              \
@@ -318,7 +328,7 @@ static inline double round_integral(uint8_t rnd, double x) {
             sizeof(CT_##T) == 8 || PTX_T_##S == PTX_T_f64 ? 1ull << (sizeof(CT_##T) * 8 - 1) : 0;  \
         uint8_t rnd = ip->rnd;                                                                     \
         LANES {                                                                                    \
-            double x = round_integral(rnd, (double)FZ_##S(GET_##S(pa[i])));                        \
+            double x = round_integral(rnd, (double)CVT_IN_##S(GET_##S(pa[i])));                    \
             double past = (double)(MOST_##T / 2 + 1) * 2;                                          \
             bool high = x >= past, low = x < (double)LEAST_##T, odd = x != x;                      \
             CT_##T r = (CT_##T)(high || low || odd ? 0 : x);                                       \
@@ -369,7 +379,7 @@ static inline uint32_t directed(uint32_t nearest, double back, double x, uint8_t
 static inline uint32_t small_float_f16(const ptx_insn *ip, double x) {
     x = saturate_f64(ip, x);
     uint32_t h = double_to_f16(x);
-    return flush_f16(ip, directed(h, f16_to_double(h), x, ip->rnd, 0x7c00));
+    return directed(h, f16_to_double(h), x, ip->rnd, 0x7c00);
 }
 static inline uint32_t small_float_bf16(const ptx_insn *ip, double x) {
     x = saturate_f64(ip, x);
@@ -378,14 +388,14 @@ static inline uint32_t small_float_bf16(const ptx_insn *ip, double x) {
 }
 #define CVT_HF(T, S)                                                                               \
     LANES {                                                                                        \
-        double x = (double)FZ_##S(GET_##S(pa[i]));                                                 \
+        double x = (double)CVT_IN_##S(GET_##S(pa[i]));                                             \
         x = ip->rnd >= PTX_M_RNI && ip->rnd <= PTX_M_RPI ? round_integral(ip->rnd, x) : x;         \
         out[i] = small_float_##T(ip, x);                                                           \
     }
 #define CVT_HH(T, S) CVT_HF(T, S)
 #define CVT_FF(T, S)                                                                               \
     LANES {                                                                                        \
-        CT_##S x = FZ_##S(GET_##S(pa[i]));                                                         \
+        CT_##S x = CVT_IN_##S(GET_##S(pa[i]));                                                     \
         double y = ip->rnd >= PTX_M_RNI && ip->rnd <= PTX_M_RPI ? round_integral(ip->rnd, x) : x;  \
         y = ip->relu && y < 0 ? 0 : y;                                                             \
         out[i] = OUT_##T((CT_##T)y);                                                               \

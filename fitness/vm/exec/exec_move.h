@@ -163,6 +163,17 @@ static __attribute__((noinline)) void store_words(const ptx_insn *ip, const uint
     }
 }
 
+/* Whether an element but the last goes into the register that has the addresses: the paths that
+ * load element by element would read an address behind it. Only elements of 8 bytes go into
+ * registers of that width. */
+static inline bool loads_over_addresses(const ptx_insn *ip, const uint8_t *regs,
+                                        const vm_access *x) {
+    for (unsigned k = 0; k + 1 < ip->count; k++)
+        if ((const void *)x->addr == (const void *)(regs + ip->v[k]))
+            return true;
+    return false;
+}
+
 static ALWAYS_INLINE void load_data(const vm_warp *w, const ptx_insn *ip, uint8_t *regs,
                                     const vm_access *x, uint32_t mask) {
     const uint8_t *base = x->host + x->lo;
@@ -172,7 +183,8 @@ static ALWAYS_INLINE void load_data(const vm_warp *w, const ptx_insn *ip, uint8_
         return;
     }
     if (mask != VM_FULL || x->space == VM_SPACE_LOCAL || ip->bytes < 4 ||
-        (ip->bytes == 4) == ip->wide) {
+        (ip->bytes == 4) == ip->wide ||
+        (ip->count > 1 && ip->wide && loads_over_addresses(ip, regs, x))) {
         load_lanes(w, ip, regs, x, mask);
         return;
     }

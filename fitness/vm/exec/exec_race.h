@@ -405,6 +405,11 @@ static inline bool write_words(const vm_warp *w, const vm_access *x, uint32_t ma
 
 /* ---- loads */
 
+/* Without VM_CHECK_PLAIN, plain loads race with plain writes alone. They take no messages. */
+static inline bool reads_strongly(const vm_warp *w, const ptx_insn *ip) {
+    return ip->strong || w->takes_plain;
+}
+
 static bool load_cells_race(vm_warp *w, const ptx_insn *ip, const vm_access *x, unsigned lane,
                             race_cells c, const race_access *a) {
     for (unsigned b = 0; b < c.count; b++) {
@@ -423,7 +428,7 @@ static __attribute__((noinline)) bool load_lanes_race(vm_warp *w, const ptx_insn
         reach_and_take(w, ip, x, mask, false);
     else if (ip->strong)
         take_messages(w, ip, x, mask);
-    race_access a = race_access_of(w, ip, x, ip->strong);
+    race_access a = race_access_of(w, ip, x, reads_strongly(w, ip));
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         for (unsigned k = 0; k < words_of(x); k++) {
@@ -662,8 +667,9 @@ static inline bool race_load(vm_warp *w, const ptx_insn *ip, const vm_access *x,
     if (!is_fenced(w, ip, x, mask))
         return false;
     row_state s = {0, VM_RACE_WRITTEN};
-    race_access r = race_access_of(w, ip, x, ip->strong);
-    if (x->bytes >= 4 && !ip->strong && look_at_writes(w, x, mask, &s) && s.newest <= r.horizon &&
+    bool strong = reads_strongly(w, ip);
+    race_access r = race_access_of(w, ip, x, strong);
+    if (x->bytes >= 4 && !strong && look_at_writes(w, x, mask, &s) && s.newest <= r.horizon &&
         read_pattern(w, x, mask, r))
         return true;
     return load_lanes_race(w, ip, x, mask);
@@ -673,12 +679,13 @@ static inline bool race_load(vm_warp *w, const ptx_insn *ip, const vm_access *x,
 static __attribute__((noinline)) bool
 check_load_race(vm_warp *w, const ptx_insn *ip, const vm_access *x, uint32_t mask, bool init) {
     row_state s = {0, VM_RACE_WRITTEN};
-    race_access r = race_access_of(w, ip, x, ip->strong);
-    if (x->bytes >= 4 && !ip->strong && look_at_writes(w, x, mask, &s) && s.newest <= r.horizon &&
+    bool strong = reads_strongly(w, ip);
+    race_access r = race_access_of(w, ip, x, strong);
+    if (x->bytes >= 4 && !strong && look_at_writes(w, x, mask, &s) && s.newest <= r.horizon &&
         (s.written == VM_RACE_WRITTEN || !init) && read_pattern(w, x, mask, r))
         return true;
     uint32_t written = VM_RACE_WRITTEN;
-    if (x->bytes >= 4 && !ip->strong && !x->lane_kinds && load_is_clear(w, x, mask, &r, &written) &&
+    if (x->bytes >= 4 && !strong && !x->lane_kinds && load_is_clear(w, x, mask, &r, &written) &&
         (written == VM_RACE_WRITTEN || !init)) {
         read_lanes(w, x, mask, &r);
         return true;

@@ -33,14 +33,31 @@ static const char *over_what(uint32_t read) {
                                 : "a write over what was read";
 }
 
-static bool check_lane_write(vm_warp *w, const ptx_insn *ip, const vm_access *x, unsigned lane,
-                             const race_access *a) {
+/* Whether the lane's plain store leaves memory as it is, where the launch takes such stores. */
+static bool is_no_change(const vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
+                         const vm_access *x, unsigned lane) {
+    if (!w->takes_same || ip->strong || !regs)
+        return false;
+    const uint8_t *there = lane_host(w, x, lane);
+    for (unsigned k = 0; k < ip->count; k++) {
+        const void *value = ip->wide ? (const void *)&CSLOT(uint64_t, ip->v[k])[lane]
+                                     : (const void *)&CSLOT(uint32_t, ip->v[k])[lane];
+        if (memcmp(there + (size_t)k * ip->bytes, value, ip->bytes) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* `regs`: of a store; NULL: of an atomic. */
+static bool check_lane_write(vm_warp *w, const ptx_insn *ip, const uint8_t *regs,
+                             const vm_access *x, unsigned lane, const race_access *a) {
     race_planes p = planes_of(w, x->space);
     for (unsigned k = 0; k < words_of(x); k++) {
         race_cells c = cells_of(w, x, p, lane, k);
         for (unsigned b = 0; b < c.count; b++) {
             uint32_t e = c.writes[b], r = c.reads[b];
-            if (e > a->horizon && write_conflicts(w, e, a, lane))
+            if (e > a->horizon && write_conflicts(w, e, a, lane) &&
+                !is_no_change(w, ip, regs, x, lane))
                 return race_found(w, ip, x, lane, e, "a write over what was written");
             if (r > a->horizon && read_conflicts(w, r, a, lane))
                 return race_found(w, ip, x, lane, r, over_what(r));
@@ -84,7 +101,7 @@ static __attribute__((noinline)) bool store_lanes_race(vm_warp *w, const ptx_ins
         a = race_access_of(w, ip, x, true);
     }
     for (uint32_t left = mask; left; left &= left - 1)
-        if (!check_lane_write(w, ip, x, (unsigned)__builtin_ctz(left), &a))
+        if (!check_lane_write(w, ip, regs, x, (unsigned)__builtin_ctz(left), &a))
             return false;
     uint32_t how = ip->strong ? strong_how(w, ip, VM_RACE_WEAK) : VM_RACE_WEAK;
     for (uint32_t left = mask; left; left &= left - 1)
@@ -219,7 +236,7 @@ static inline bool race_atomic(vm_warp *w, const ptx_insn *ip, const vm_access *
     race_planes p = planes_of(w, x->space);
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        if (!check_lane_write(w, ip, x, i, &a))
+        if (!check_lane_write(w, ip, NULL, x, i, &a))
             return false;
         for (unsigned k = 0; k < words_of(x); k++) {
             race_cells c = cells_of(w, x, p, i, k);

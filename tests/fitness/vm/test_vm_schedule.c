@@ -432,6 +432,80 @@ static void test_handing_over_inside(void **state) {
     }
 }
 
+/* A barrier with a count takes a warp whose other lanes are none, or have ended, for a whole one.
+ */
+static void test_barriers_count_warps(void **state) {
+    static const char *const bodies[] = {
+        "barrier.sync 1, 64;",
+        "bar.sync 1, 64;",
+        "setp.eq.u32 %p0, %r0, 5; @%p0 bra DONE; barrier.sync 1, 64;\nDONE:",
+        ("setp.eq.u32 %p0, %r0, 5; @%p0 bra ODD; barrier.sync 1, 64; bra DONE;\n"
+         "ODD: barrier.sync 1, 64;\nDONE:"),
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            vm_result r = run(*state, bodies[i], (shape){.blocks = 1, .threads = 48, .seed = seed});
+            expect_ok(&r, seed);
+        }
+    vm_result r = run(*state, "barrier.sync 1, 96;", (shape){.blocks = 1, .threads = 48});
+    EXPECT(r, VM_TRAP_DEADLOCK, "");
+}
+
+/* The window of parameters lies in that of global memory. Shared memory comes in units of 128
+ * bytes. */
+static void test_spaces(void **state) {
+    rig *r = *state;
+    vm_result result =
+        run(r,
+            ".shared .align 4 .b8 more[4]; mov.u32 %r5, more; mov.u32 %r6, tile;"
+            "cvta.param.u64 %d4, flags; isspacep.global %p3, %d4; selp.u32 %r3, 1, 0, %p3;"
+            "st.global.u32 [%d1], %r3; isspacep.shared %p3, %d4; selp.u32 %r3, 1, 0, %p3;"
+            "st.global.u32 [%d1+4], %r3; mov.u32 %r4, %total_smem_size;"
+            "st.global.u32 [%d1+8], %r4;",
+            (shape){.blocks = 1, .threads = 1});
+    expect_ok(&result, 0);
+    assert_int_equal(r->out[0], 1);
+    assert_int_equal(r->out[1], 0);
+    assert_int_equal(r->out[2], 384);
+}
+
+/* The first lane of each warp adds to a word by one try of a compare-and-swap, without another if
+ * someone came between, and counts its failures beside. */
+#define TRY(where, load, address)                                                                  \
+    "and.b32 %r5, %r0, 31; setp.ne.u32 %p0, %r5, 0; @%p0 bra DONE;\n" load " %r4, [" address "];"  \
+    "add.u32 %r6, %r4, 1; atom." where ".cas.b32 %r7, [" address "], %r4, %r6;\n"                  \
+    "setp.eq.u32 %p1, %r7, %r4; @%p1 bra DONE; red.global.add.u32 [%d1+4], 1;\nDONE:"
+static void test_others_come_between(void **state) {
+    static const struct {
+        const char *body;
+        uint32_t blocks, threads;
+    } rows[] = {
+        {TRY("global", "ld.volatile.global.u32", "%d0"), 1, 256},
+        {TRY("global", "ld.volatile.global.u32", "%d0"), 8, 32},
+        {"mov.u32 %r8, tile; setp.eq.u32 %p2, %r0, 0; @%p2 st.shared.u32 [%r8], 0; bar.sync 0;" TRY(
+             "shared", "ld.volatile.shared.u32", "%r8"),
+         1, 256},
+    };
+    rig *r = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unsigned failed = 0;
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            shape how = {.blocks = rows[i].blocks, .threads = rows[i].threads, .seed = seed};
+            vm_result result = run(r, rows[i].body, how);
+            expect_ok(&result, seed);
+            uint32_t failures = r->out[1];
+            if (seed == 0)
+                assert_int_equal(failures, 0);
+            failed += failures > 0;
+            result = run(r, rows[i].body, how); /* the same seed, the same order */
+            expect_ok(&result, seed);
+            assert_int_equal(r->out[1], failures);
+        }
+        if (failed < 4)
+            fail_msg("row %zu: only %u of 7 seeds let a try fail", i, failed);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wave_is_full),
@@ -456,6 +530,9 @@ int main(void) {
         cmocka_unit_test(test_producer_consumer),
         cmocka_unit_test(test_handing_over),
         cmocka_unit_test(test_handing_over_inside),
+        cmocka_unit_test(test_others_come_between),
+        cmocka_unit_test(test_barriers_count_warps),
+        cmocka_unit_test(test_spaces),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -28,7 +28,8 @@ static const char text[] =
     "setp.eq.u32 %%p1, %%r3, 0; setp.eq.u32 %%p2, %%r3, 1; ld.param.u32 %%r15, [n];\n"
     "%s\nret;\n}\n";
 
-static vm_result run(const char *body, unsigned isa, uint64_t seed, uint32_t blocks) {
+static vm_result run_with(vm_checks checks, const char *body, unsigned isa, uint64_t seed,
+                          uint32_t blocks) {
     char ptx[4096];
     int length = snprintf(ptx, sizeof ptx, text, body);
     ev_error err;
@@ -45,7 +46,7 @@ static vm_result run(const char *body, unsigned isa, uint64_t seed, uint32_t blo
                         .grid = {blocks, 1, 1},
                         .block = {64, 1, 1},
                         .params = &p,
-                        .checks = VM_CHECK_ALL,
+                        .checks = checks,
                         .fuel = 1u << 24,
                         .schedule_seed = seed};
     vm_result result;
@@ -53,6 +54,10 @@ static vm_result run(const char *body, unsigned isa, uint64_t seed, uint32_t blo
     vm_module_free(module);
     vm_memory_free(memory);
     return result;
+}
+
+static vm_result run(const char *body, unsigned isa, uint64_t seed, uint32_t blocks) {
+    return run_with(VM_CHECK_ALL, body, isa, seed, blocks);
 }
 
 typedef struct row {
@@ -223,6 +228,53 @@ static void test_barriers(void **state) {
             }
 }
 
+/* ---- what a launch may take */
+
+/* Of two blocks; `taken`: the trap without the check. */
+static const struct {
+    const char *what, *body;
+    vm_checks check;
+    vm_trap_kind taken;
+} waived[] = {
+    {"plain loads of what atomics change", "ld.global.u32 %r6, [%d0]; red.global.add.u32 [%d0], 1;",
+     VM_CHECK_PLAIN, VM_TRAP_NONE},
+    {"plain loads of bytes, and atomics of words",
+     "ld.global.u8 %r6, [%d0+1]; red.global.add.u32 [%d0], 1;", VM_CHECK_PLAIN, VM_TRAP_NONE},
+    {"plain loads of what plain stores change",
+     GLOBAL(4, 0) "ld.global.u32 %r6, [%d1]; st.global.u32 [%d1+4], 1;", VM_CHECK_PLAIN,
+     VM_TRAP_RACE_GLOBAL},
+    {"plain loads behind plain stores of others and an atomic",
+     "st.global.u32 [%d0], 1; red.global.add.u32 [%d0], 1;", VM_CHECK_PLAIN, VM_TRAP_RACE_GLOBAL},
+    {"one value from all threads", "st.global.u32 [%d0], 7;", VM_CHECK_SAME, VM_TRAP_NONE},
+    {"one pair of values", "st.global.v2.u32 [%d0], {%r15, 7};", VM_CHECK_SAME, VM_TRAP_NONE},
+    {"one byte of many", "st.global.u8 [%d0+3], %r15;", VM_CHECK_SAME, VM_TRAP_NONE},
+    {"two values from two blocks", "st.global.u32 [%d0], %r1;", VM_CHECK_SAME, VM_TRAP_RACE_GLOBAL},
+    {"pairs that differ in one value", "st.global.v2.u32 [%d0], {7, %r1};", VM_CHECK_SAME,
+     VM_TRAP_RACE_GLOBAL},
+    {"one value, which others load", "st.global.u32 [%d0], 7; ld.global.u32 %r6, [%d0];",
+     VM_CHECK_SAME, VM_TRAP_RACE_GLOBAL},
+};
+
+static void expect_kind(const char *what, const vm_result *r, vm_trap_kind expected) {
+    vm_trap_kind kind = r->ok ? VM_TRAP_NONE : r->trap.kind;
+    if (kind != expected)
+        fail_msg("%s: expected %s, got %s", what, vm_trap_name(expected),
+                 r->ok ? "none" : r->trap.message);
+}
+
+static void test_waived(void **state) {
+    (void)state;
+    for (unsigned isa = 0; isa < VM_ISA_COUNT; isa++)
+        for (size_t i = 0; vm_isa_supported(isa) && i < sizeof waived / sizeof waived[0]; i++)
+            for (uint64_t seed = 0; seed < 4; seed++) {
+                vm_checks without = VM_CHECK_ALL & ~waived[i].check;
+                vm_result r = run(waived[i].body, isa, seed, 2);
+                expect_kind(waived[i].what, &r, VM_TRAP_RACE_GLOBAL);
+                r = run_with(without, waived[i].body, isa, seed, 2);
+                expect_kind(waived[i].what, &r, waived[i].taken);
+            }
+}
+
 /* ---- what it costs */
 
 #define MEMORY (64u << 20)
@@ -268,8 +320,9 @@ static void test_cost(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts), cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_early_reads), cmocka_unit_test(test_cost)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_barriers),
+                                       cmocka_unit_test(test_early_reads),
+                                       cmocka_unit_test(test_waived), cmocka_unit_test(test_cost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

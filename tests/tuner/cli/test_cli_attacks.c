@@ -41,6 +41,7 @@ static const struct attack {
     {"narrow", NULL, NULL},
     {"raise", NULL, "60"},
     {"resize", NULL, "100"},
+    {"retry", NULL, "20"},
     {"select", "a load depends on a condition that its address does not tell", NULL},
     {"shl", "too few for a copy without them", NULL},
     {"sink", NULL, NULL},
@@ -99,12 +100,14 @@ static void starts_stand(void **state) {
 }
 
 /* Kernels that edits once refused: the bound of the loop is a field of a struct that is passed by
- * value; each turn computes how far the counter goes. */
+ * value; each turn computes how far the counter goes. And kernels that were refused as races: a
+ * compare-and-swap that begins with a plain load, one value from all threads. */
 static void edits_apply(void **state) {
     (void)state;
     static const struct {
         const char *kernel, *genome;
-    } rows[] = {{"fields", "genome"}, {"stride", "ahead"}, {"stride", "turns"}};
+    } rows[] = {
+        {"fields", "genome"}, {"stride", "ahead"}, {"stride", "turns"}, {"idioms", "turns"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char task[200], genome[200];
         (void)snprintf(task, sizeof task, APPLIED "/%s/task.json", rows[i].kernel);
