@@ -7,9 +7,10 @@
  *   - is computed into such a choice, through arithmetic and compares alone,
  *   - is used by nothing but an arm that was never taken, or
  *   - loses an operand that is computed from such a choice.
- * Edits that preserve the meaning may touch all of that. Loads, stores and PHIs end the way from an
- * instruction to a choice: the edit is local. The source lines in `assumed` are the user's word
- * that the arms of their choices cannot be taken. */
+ * An edit that rounds is refused where its values are seen in no case: what it rounds away is not
+ * known there. Edits that preserve the meaning may touch all of that. Loads, stores and PHIs end
+ * the way from an instruction to a choice: the edit is local. The source lines in `assumed` are the
+ * user's word that the arms of their choices cannot be taken. */
 #include "ir/arms_internal.h"
 
 #include <string.h>
@@ -280,6 +281,15 @@ static bool edit_misses(judge *j, const ir_edit *edit) {
     return false;
 }
 
+/* Of an edit that rounds, whose values no case shows: whether it stands in code that never ran, or
+ * in the arm of a choice that was never taken. */
+static bool rounds_unseen(judge *j, const ir_edit *edit) {
+    uint32_t id = edit->at.kind == IR_NAME_NONE ? IR_NONE : ir_work_find(j->w, &edit->at);
+    LLVMValueRef insn = id == IR_NONE ? NULL : j->w->nodes[id].value;
+    j->steps = 0;
+    return insn && (find_unran(j, insn) || is_unseen(j, insn, DEPTH_MOST));
+}
+
 /* ---- words ---- */
 
 static const char *arm_in_words(LLVMValueRef choice, unsigned arm) {
@@ -313,7 +323,8 @@ static ev_status judge_edits(judge *j, const ir_genome *genome, ev_str *why, ev_
         bool bold = !ir_edit_is_structural(edit->kind) &&
                     (edit->repair_count > 0 || ir_is_bold_at(j->w, edit));
         j->w->tag = edit->tag;
-        if (bold && edit_misses(j, edit)) {
+        bool rounds = !bold && !ir_edit_is_structural(edit->kind) && ir_edit_may_round(edit->kind);
+        if ((bold && edit_misses(j, edit)) || (rounds && rounds_unseen(j, edit))) {
             explain(j, i, edit, why);
             return ev_str_status(why, err);
         }

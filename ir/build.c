@@ -111,6 +111,15 @@ size_t ir_build_bold(const ir_build *build) {
     return build->bold;
 }
 
+bool ir_build_rounds(const ir_build *build) {
+    bool any = false;
+    for (size_t i = 0; i < ir_genome_edit_count(build->genome); i++) {
+        ir_edit_kind kind = ir_genome_edit(build->genome, i)->kind;
+        any |= !ir_edit_is_structural(kind) && ir_edit_may_round(kind);
+    }
+    return any;
+}
+
 static ev_status stage_verify(ir_build *build, double *llvm, ev_error *err) {
     (void)llvm;
     char *message = NULL;

@@ -176,6 +176,8 @@ ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKE
 /* After EDIT: number of the genome's edits that are bold where they stand; 0: the variant preserves
  * the meaning of its start, up to rounding (ir/edits.def). */
 size_t ir_build_bold(const ir_build *build);
+/* Whether one of the genome's local edits may round. */
+bool ir_build_rounds(const ir_build *build);
 void ir_build_free(ir_build *build);
 /* Call after VERIFY or OPTIMISE. Generates PTX of the module in its present state with the
  * direct emitter (fast code generation, a tenth of LLVM's time). The PTX computes the same bits

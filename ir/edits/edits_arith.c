@@ -302,8 +302,49 @@ const ir_rule ir_rule_APPROX = {approx_sites, draw_index, apply_approx, describe
 /* ---- narrow -----------------------------------------------------------------------------------
  */
 
+static bool is_rounded(LLVMValueRef value, unsigned depth);
+
+/* Whether the use makes a whole number of the value, be it after more arithmetic. */
+static bool rounds(LLVMValueRef user, unsigned depth) {
+    static const char *const names[] = {"llvm.floor.",      "llvm.ceil.",      "llvm.trunc.",
+                                        "llvm.rint.",       "llvm.round",      "llvm.nearbyint.",
+                                        "llvm.nvvm.floor.", "llvm.nvvm.ceil.", "llvm.nvvm.d2"};
+    switch (LLVMIsAInstruction(user) ? LLVMGetInstructionOpcode(user) : LLVMRet) {
+    case LLVMFPToSI:
+    case LLVMFPToUI:
+        return true;
+    case LLVMCall:
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            if (strncmp(ir_call_name(user), names[i], strlen(names[i])) == 0)
+                return true;
+        }
+        return false;
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFDiv:
+    case LLVMFNeg:
+    case LLVMFPTrunc:
+    case LLVMFPExt:
+    case LLVMSelect:
+        return is_rounded(user, depth - 1);
+    default:
+        return false;
+    }
+}
+
+static bool is_rounded(LLVMValueRef value, unsigned depth) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use && depth > 0; use = LLVMGetNextUse(use)) {
+        if (rounds(LLVMGetUser(use), depth))
+            return true;
+    }
+    return false;
+}
+
+/* Single precision has 24 bits: a whole number made of it is another one from 2^24 on. */
 static bool can_narrow(LLVMValueRef insn) {
-    if (LLVMGetTypeKind(LLVMTypeOf(insn)) != LLVMDoubleTypeKind)
+    enum { DEEPEST = 8 };
+    if (LLVMGetTypeKind(LLVMTypeOf(insn)) != LLVMDoubleTypeKind || is_rounded(insn, DEEPEST))
         return false;
     switch (LLVMGetInstructionOpcode(insn)) {
     case LLVMFAdd:

@@ -134,8 +134,8 @@ static ev_status check_neighbours(const coarsening *c, ev_error *err) {
 static ev_status check_threads(const coarsening *c, ev_error *err) {
     uint32_t block = c->s->base->block[c->axis];
     for (uint32_t i = 0; i < c->flow.insn_count; i++) {
-        if (ir_deed_of(c->flow.insns[i]) == IR_DEED_WARP)
-            return ev_fail(err, EV_BAD, "the threads of a warp exchange values");
+        if (ir_binds_warp(c->flow.insns[i]))
+            return ev_fail(err, EV_BAD, "the threads of a warp exchange values or wait");
         if (ir_is_block_vote(c->flow.insns[i]))
             return ev_fail(err, EV_BAD, "the threads of a block vote");
         if (ir_reads_warp_place(c->flow.insns[i]))
@@ -146,6 +146,15 @@ static ev_status check_threads(const coarsening *c, ev_error *err) {
                        "the threads of a block in dimension %c are not always the same, or no "
                        "multiple of %u",
                        axes[c->axis], c->members);
+    return EV_OK;
+}
+
+/* A thread that ends early takes no part in a vote. As a member without work, it would. */
+static ev_status check_votes(const coarsening *c, ev_error *err) {
+    for (uint32_t i = 0; i < c->flow.insn_count && c->guards_differ; i++) {
+        if (ir_counts_threads(c->flow.insns[i]))
+            return ev_fail(err, EV_BAD, "threads vote, and some of them end early");
+    }
     return EV_OK;
 }
 
@@ -408,6 +417,8 @@ static ev_status coarsen(coarsening *c, ev_error *err) {
         EV_TRY(check_threads(c, err));
     else if (is_neighbours(c))
         EV_TRY(check_neighbours(c, err));
+    EV_TRY(check_votes(c, err));
+    EV_TRY(ir_check_waits(&c->flow, err));
     EV_TRY(ir_jam_check(&c->vary, err));
     EV_TRY(ir_jam_begin(&c->vary, c->members, c->builder, &c->jam, err));
     LLVMBasicBlockRef keep[MOST_KEPT] = {new_block(c)};

@@ -328,6 +328,12 @@ static void replace_test(delinearizing *d, uint32_t insn) {
 static ev_status replace(delinearizing *d, ev_error *err) {
     LLVMValueRef others[MOST_FACTORS];
     uint32_t count = 0;
+    bool *flat = EV_NEW_ARRAY(d->s->arena, bool, d->flow.insn_count + 1);
+    if (!flat)
+        return ev_fail_memory(err, d->flow.insn_count);
+    /* as the kernel has them: what is written below may look like a flat index of another block */
+    for (uint32_t i = 0; i < d->flow.insn_count; i++)
+        flat[i] = ir_flat_is(d->flow.insns[i], d->axis, d->size);
     for (uint32_t i = 0; i < d->flow.insn_count; i++) {
         LLVMValueRef insn = d->flow.insns[i];
         if (LLVMIsAICmpInst(insn))
@@ -337,11 +343,6 @@ static ev_status replace(delinearizing *d, ev_error *err) {
         LLVMPositionBuilderBefore(d->builder, insn);
         LLVMReplaceAllUsesWith(insn, divided(d, insn, others, count));
     }
-    bool *flat = EV_NEW_ARRAY(d->s->arena, bool, d->flow.insn_count + 1);
-    if (!flat)
-        return ev_fail_memory(err, d->flow.insn_count);
-    for (uint32_t i = 0; i < d->flow.insn_count; i++)
-        flat[i] = ir_flat_is(d->flow.insns[i], d->axis, d->size);
     for (uint32_t i = 0; i < d->flow.insn_count; i++) {
         LLVMValueRef insn = d->flow.insns[i];
         if (!flat[i])

@@ -343,11 +343,15 @@ static void flush(ir_jam *jam, uint32_t member) {
     jam->queue_count = 0;
 }
 
-/* Whether an effect must not happen for a member without work. Storage of a member's own may take
- * anything. */
+/* Whether an effect must not happen for a member without work. In storage of a member's own, a
+ * store to the thread's own place does no harm. A place that differs among the members may be
+ * another thread's, and an atomic adds to what others have. */
 static bool needs_guard(const ir_jam *jam, uint32_t insn, uint32_t member) {
-    ir_deed deed = ir_deed_of(jam->flow->insns[insn]);
-    if (LLVMIsALoadInst(jam->flow->insns[insn]) || jam->vary->differs_in_memory[insn])
+    LLVMValueRef value = jam->flow->insns[insn], pointer = ir_pointer_of(value);
+    ir_deed deed = ir_deed_of(value);
+    bool is_own = jam->vary->differs_in_memory[insn] && deed == IR_DEED_STORE && pointer &&
+                  !ir_varies(jam->vary, pointer);
+    if (LLVMIsALoadInst(value) || is_own)
         return false;
     return (deed == IR_DEED_STORE || deed == IR_DEED_COUNTED) &&
            (member != ALL || is_apart(jam, insn));

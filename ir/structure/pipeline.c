@@ -39,7 +39,8 @@ static bool is_known(const piping *p, LLVMValueRef value, unsigned depth) {
         return next && LLVMIsAInstruction(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
                LLVMGetOperand(next, 0) == value && !piping_holds(p, LLVMGetOperand(next, 1));
     }
-    if (ir_deed_of(value) != IR_DEED_PURE)
+    if (!ir_may_run_anywhere(value) &&
+        !(ir_divides(value) && !piping_holds(p, LLVMGetOperand(value, 1))))
         return false;
     for (int k = 0; k < LLVMGetNumOperands(value); k++) {
         if (!is_known(p, LLVMGetOperand(value, (unsigned)k), depth - 1))

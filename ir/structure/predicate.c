@@ -50,15 +50,160 @@ static bool is_needed(const predicating *p) {
     return false;
 }
 
+/* Whether a shuffle is one of all lanes, also of those that end early. */
+static bool names_all_lanes(LLVMValueRef shuffle) {
+    LLVMValueRef mask = LLVMGetOperand(shuffle, 0);
+    bool has_mask = strstr(ir_call_name(shuffle), ".sync.") != NULL;
+    return !has_mask || (LLVMIsAConstantInt(mask) && LLVMConstIntGetSExtValue(mask) == -1);
+}
+
 static ev_status check(const predicating *p, ev_error *err) {
     for (uint32_t i = 0; i < p->flow.insn_count; i++) {
         if (ir_deed_of(p->flow.insns[i]) == IR_DEED_WARP &&
             strncmp(ir_call_name(p->flow.insns[i]), "llvm.nvvm.shfl.", 15) != 0)
             return ev_fail(err, EV_BAD, "the threads of a warp vote, and some of them end early");
+        if (ir_deed_of(p->flow.insns[i]) == IR_DEED_WARP && !names_all_lanes(p->flow.insns[i]))
+            return ev_fail(
+                err, EV_BAD,
+                "the threads of a warp exchange values by a mask that is no constant, and "
+                "some of them end early");
         if (ir_is_block_vote(p->flow.insns[i]))
             return ev_fail(err, EV_BAD, "the threads of a block vote, and some of them end early");
     }
     return ir_jam_check(&p->vary, err);
+}
+
+/* ---- which blocks end -------------------------------------------------------------------------
+ */
+
+/* How a value behaves over the threads of a block. */
+typedef enum course {
+    COURSE_SAME,
+    COURSE_ROOT, /* least at the first thread, where the value is 0 */
+    COURSE_UP,   /* least at the first thread */
+    COURSE_DOWN, /* greatest there */
+    COURSE_UNKNOWN
+} course;
+
+static course turned(course c) {
+    if (c == COURSE_UP || c == COURSE_ROOT)
+        return COURSE_DOWN;
+    return c == COURSE_DOWN ? COURSE_UP : c;
+}
+
+static course joined(course a, course b) {
+    if (a == COURSE_ROOT && b == COURSE_ROOT)
+        return COURSE_ROOT;
+    a = a == COURSE_ROOT ? COURSE_UP : a;
+    b = b == COURSE_ROOT ? COURSE_UP : b;
+    if (a == COURSE_SAME || b == COURSE_SAME)
+        return a == COURSE_SAME ? b : a;
+    return a == b ? a : COURSE_UNKNOWN;
+}
+
+static course course_of(const predicating *p, LLVMValueRef value, unsigned depth);
+
+/* Of a product, quotient or remainder with a factor that is the same for all threads, and taken to
+ * be positive. */
+static course course_of_part(const predicating *p, LLVMValueRef value, unsigned depth) {
+    course a = course_of(p, LLVMGetOperand(value, 0), depth - 1);
+    course b = course_of(p, LLVMGetOperand(value, 1), depth - 1);
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    LLVMValueRef by = LLVMGetOperand(value, op == LLVMMul && a == COURSE_SAME ? 0 : 1);
+    bool turns = LLVMIsAConstantInt(by) && LLVMConstIntGetSExtValue(by) < 0;
+    if (op == LLVMMul && a == COURSE_SAME)
+        return turns ? turned(b) : b;
+    if (b != COURSE_SAME)
+        return COURSE_UNKNOWN;
+    if (op == LLVMURem || op == LLVMSRem || op == LLVMAnd)
+        return a == COURSE_ROOT || a == COURSE_SAME ? a : COURSE_UNKNOWN;
+    return turns && op != LLVMShl ? turned(a) : a;
+}
+
+static course course_of(const predicating *p, LLVMValueRef value, unsigned depth) {
+    if (!ir_depends_on(&p->flow, p->is_seed[AXES], value))
+        return COURSE_SAME;
+    if (axis_of(value) < AXES)
+        return COURSE_ROOT;
+    if (depth == 0 || !LLVMIsAInstruction(value))
+        return COURSE_UNKNOWN;
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMTrunc:
+        return course_of(p, LLVMGetOperand(value, 0), depth - 1);
+    case LLVMAdd:
+    case LLVMOr: /* of bits that the other one has not */
+        return joined(course_of(p, LLVMGetOperand(value, 0), depth - 1),
+                      course_of(p, LLVMGetOperand(value, 1), depth - 1));
+    case LLVMSub:
+        return joined(course_of(p, LLVMGetOperand(value, 0), depth - 1),
+                      turned(course_of(p, LLVMGetOperand(value, 1), depth - 1)));
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMURem:
+    case LLVMSRem:
+    case LLVMAnd:
+        return course_of_part(p, value, depth);
+    default:
+        return COURSE_UNKNOWN;
+    }
+}
+
+/* Whether a - b has its least value at the first thread if `greater`, else its greatest. */
+static bool ends_by(const predicating *p, LLVMValueRef compare, bool greater) {
+    enum { DEEPEST = 16 };
+    course a = course_of(p, LLVMGetOperand(compare, 0), DEEPEST);
+    course b = course_of(p, LLVMGetOperand(compare, 1), DEEPEST);
+    course rest = joined(a, turned(b));
+    return greater ? rest == COURSE_UP : rest == COURSE_DOWN;
+}
+
+/* Whether a condition has the value at all threads of a block if the first one has it. */
+static bool ends_block(const predicating *p, LLVMValueRef condition, bool value, unsigned depth) {
+    LLVMValueRef parts[2];
+    if (!ir_depends_on(&p->flow, p->is_seed[AXES], condition))
+        return true;
+    if (depth == 0)
+        return false;
+    if (LLVMGetInstructionOpcode(condition) == LLVMXor &&
+        ir_is_bit(LLVMGetOperand(condition, 1), true))
+        return ends_block(p, LLVMGetOperand(condition, 0), !value, depth - 1);
+    if (ir_is_either(condition, true, parts) || ir_is_either(condition, false, parts))
+        return ends_block(p, parts[0], value, depth - 1) &&
+               ends_block(p, parts[1], value, depth - 1);
+    if (!LLVMIsAICmpInst(condition))
+        return false;
+    LLVMIntPredicate is = LLVMGetICmpPredicate(condition);
+    switch (value ? is : ir_predicate_inverse(is)) {
+    case LLVMIntSGT:
+    case LLVMIntSGE:
+    case LLVMIntUGT:
+    case LLVMIntUGE:
+        return ends_by(p, condition, true);
+    case LLVMIntSLT:
+    case LLVMIntSLE:
+    case LLVMIntULT:
+    case LLVMIntULE:
+        return ends_by(p, condition, false);
+    default:
+        return false;
+    }
+}
+
+static ev_status check_ends(const predicating *p, ev_error *err) {
+    enum { DEEPEST = 24 };
+    for (uint32_t t = 0; t < p->guards.test_count; t++) {
+        const ir_test *test = &p->guards.tests[t];
+        if (!ends_block(p, test->condition, test->leaves_if, DEEPEST))
+            return ev_fail(err, EV_BAD,
+                           "the first thread of a block may end early where others do not");
+    }
+    return EV_OK;
 }
 
 /* ---- the prologue -----------------------------------------------------------------------------
@@ -140,6 +285,7 @@ static ev_status predicate(predicating *p, ev_error *err) {
     ir_guards_open(&p->guards, p->builder);
     EV_TRY(ir_flow_make(p->s->function, p->s->arena, &p->flow, err));
     EV_TRY(mark_seeds(p, err));
+    EV_TRY(check_ends(p, err));
     EV_TRY(ir_vary_make(&p->flow, p->is_seed[AXES], true, &p->vary, err));
     EV_TRY(check(p, err));
     EV_TRY(ir_jam_begin(&p->vary, 1, p->builder, &p->jam, err));

@@ -32,6 +32,35 @@ typedef struct raising {
 /* ---- what is refused --------------------------------------------------------------------------
  */
 
+/* Whether a value is computed from memory. seen: by instruction. */
+static bool comes_from_memory(const ir_flow *flow, LLVMValueRef value, bool *seen) {
+    uint32_t insn = ir_flow_insn(flow, value);
+    if (insn == IR_NONE || seen[insn])
+        return false;
+    seen[insn] = true;
+    if (ir_deed_of(value) != IR_DEED_PURE)
+        return true;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (comes_from_memory(flow, LLVMGetOperand(value, (unsigned)k), seen))
+            return true;
+    }
+    return false;
+}
+
+/* The condition may keep the loop from places that stand in memory and are none. */
+static ev_status check_addresses(const raising *r, uint32_t block, ev_error *err) {
+    bool *seen = EV_NEW_ARRAY(r->s->arena, bool, r->flow.insn_count + 1);
+    if (!seen)
+        return ev_fail_memory(err, r->flow.insn_count);
+    for (uint32_t i = r->flow.first[block]; i < r->flow.first[block + 1]; i++) {
+        LLVMValueRef pointer = ir_pointer_of(r->flow.insns[i]);
+        if (pointer && comes_from_memory(&r->flow, pointer, seen))
+            return ev_fail(err, EV_BAD,
+                           "what runs under the condition loads from places that memory names");
+    }
+    return EV_OK;
+}
+
 /* EV_BAD: a block does what a thread must not do if the condition does not hold. */
 static ev_status check_block(const raising *r, uint32_t block, ev_error *err) {
     for (uint32_t i = r->flow.first[block]; i < r->flow.first[block + 1]; i++) {
@@ -60,8 +89,10 @@ static ev_status find_loop(raising *r, const ir_edit *edit, ev_error *err) {
             EV_TRY(ir_loop_check_counts(flow, &flow->loops[l], err));
     }
     for (uint32_t b = 0; b < flow->count; b++) {
-        if (r->loop->holds[b])
-            EV_TRY(check_block(r, b, err));
+        if (!r->loop->holds[b])
+            continue;
+        EV_TRY(check_block(r, b, err));
+        EV_TRY(check_addresses(r, b, err));
     }
     return EV_OK;
 }

@@ -65,8 +65,8 @@ static ev_status check_threads(const relabelling *r, const ir_edit *edit, ev_err
         return ev_fail(err, EV_BAD, "the block is not made of whole tiles of %u by %u threads", w,
                        h);
     for (uint32_t i = 0; i < r->flow.insn_count; i++) {
-        if (ir_deed_of(r->flow.insns[i]) == IR_DEED_WARP)
-            return ev_fail(err, EV_BAD, "the threads of a warp exchange values");
+        if (ir_binds_warp(r->flow.insns[i]))
+            return ev_fail(err, EV_BAD, "the threads of a warp exchange values or wait");
         if (ir_reads_warp_place(r->flow.insns[i]))
             return ev_fail(err, EV_BAD, "the kernel reads its place in the warp");
     }
@@ -95,6 +95,7 @@ static ev_status relabel_blocks(const relabelling *r, const ir_edit *edit, ev_er
         return ev_fail(err, EV_BAD, "\"option\" is not from 2 to %d", MOST_ROWS);
     if (!kernel_reads(r, "ctaid.x") || !kernel_reads(r, "ctaid.y"))
         return ev_fail(err, EV_BAD, "the kernel does not read the block index in x and y");
+    EV_TRY(ir_check_waits(&r->flow, err));
     LLVMValueRef rows = number(r, (uint64_t)edit->option);
     LLVMValueRef wide = read_register(r, "nctaid", 0);
     LLVMValueRef high = read_register(r, "nctaid", 1);

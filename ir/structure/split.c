@@ -30,7 +30,7 @@ static ev_status check_deeds(const splitting *p, ev_error *err) {
         LLVMValueRef insn = p->flow.insns[i];
         ir_deed deed = ir_deed_of(insn);
         bool inside = p->loop->holds[p->flow.home[i]];
-        if (deed == IR_DEED_UNKNOWN || deed == IR_DEED_WARP)
+        if (deed == IR_DEED_UNKNOWN || ir_binds_warp(insn))
             return ev_fail(err, EV_BAD, "the kernel calls %s", ir_call_name(insn));
         if (ir_is_block_vote(insn))
             return ev_fail(err, EV_BAD, "the threads of a block vote");

@@ -149,10 +149,34 @@ static bool loads(LLVMValueRef value, unsigned depth) {
     return any;
 }
 
+/* Whether a block runs where the condition holds alone: a branch by it leads there. */
+static bool is_under(const ir_flow *flow, uint32_t block, LLVMValueRef condition) {
+    for (uint32_t b = block; b != 0; b = flow->over.idom[b]) {
+        uint32_t above = flow->over.idom[b];
+        LLVMValueRef last = ir_flow_last(flow, above);
+        if (LLVMIsABranchInst(last) && LLVMIsConditional(last) &&
+            LLVMGetCondition(last) == condition && LLVMGetSuccessor(last, 0) == flow->blocks[b] &&
+            flow->back.first[b + 1] - flow->back.first[b] == 1)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a thread has effects under the condition. */
+static bool keeps_from_effects(const ir_staging *g, LLVMValueRef condition) {
+    for (uint32_t i = 0; i < g->flow.insn_count; i++) {
+        if (ir_has_effect(g->flow.insns[i]) && is_under(&g->flow, g->flow.home[i], condition))
+            return true;
+    }
+    return false;
+}
+
 /* Whether a choice is that of a thread without work, which takes another one's place: of places
- * alone, by arithmetic of places. */
+ * alone, by arithmetic of places. Its effects are skipped by the same condition. */
 static bool is_of_idle_threads(ir_staging *g, LLVMValueRef choice) {
     enum { DEEPEST_CONDITION = 12 };
+    if (!keeps_from_effects(g, LLVMGetOperand(choice, 0)))
+        return false;
     uint32_t mask =
         ir_stage_mask(g, LLVMGetOperand(choice, 1)) | ir_stage_mask(g, LLVMGetOperand(choice, 2));
     return mask >> IR_DIM_TURN == 0 && !loads(LLVMGetOperand(choice, 0), DEEPEST_CONDITION);

@@ -67,7 +67,7 @@ static bool is_free_to_load(const ir_staging *g, LLVMValueRef value) {
 static uint32_t mask_of_operands(ir_staging *g, LLVMValueRef value, unsigned depth) {
     uint32_t mask = 0;
     if (depth == 0 || LLVMIsAPHINode(value) || LLVMIsAAllocaInst(value) ||
-        (ir_deed_of(value) != IR_DEED_PURE && !is_free_to_load(g, value)) ||
+        !(ir_may_run_anywhere(value) || ir_divides(value) || is_free_to_load(g, value)) ||
         (LLVMIsACallInst(value) && strstr(ir_call_name(value), "sreg")))
         return IR_NO_DIMS;
     for (int k = 0; k < LLVMGetNumOperands(value) && mask != IR_NO_DIMS; k++) {
@@ -260,9 +260,9 @@ static bool add_test(const ir_flow *flow, uint32_t from, uint32_t to, ir_path *p
 }
 
 /* Whether a loop inside of the staged one makes the same constant turns always. */
-static bool is_fixed_loop(const ir_loop *inner) {
-    return inner->trips >= 1 && inner->step == 1 && !inner->compares_next &&
-           inner->exit != IR_NONE && inner->preheader != IR_NONE;
+static bool is_fixed_loop(const ir_flow *flow, const ir_loop *inner) {
+    return ir_loop_is_left_once(flow, inner) && inner->trips >= 1 && inner->step == 1 &&
+           !inner->compares_next && inner->exit != IR_NONE && inner->preheader != IR_NONE;
 }
 
 bool ir_stage_path(const ir_staging *g, uint32_t block, ir_path *out) {
@@ -274,7 +274,7 @@ bool ir_stage_path(const ir_staging *g, uint32_t block, ir_path *out) {
         const ir_loop *inner = &flow->loops[ir_loop_of(flow, block)];
         uint32_t over = flow->over.idom[block];
         if (block == inner->header) {
-            if (!is_fixed_loop(inner))
+            if (!is_fixed_loop(flow, inner))
                 return false;
             block = inner->preheader;
         } else {

@@ -148,6 +148,15 @@ static LLVMValueRef turn_value(const tiling *t, LLVMValueRef phi, uint32_t dim) 
     return LLVMBuildAdd(t->builder, from, LLVMBuildMul(t->builder, turns, by, ""), "");
 }
 
+/* A divisor, or 1 for 0: the address is also computed where tests keep the kernel from it. */
+static LLVMValueRef nonzero(const tiling *t, LLVMValueRef divisor) {
+    if (LLVMIsAConstantInt(divisor))
+        return divisor;
+    LLVMTypeRef type = LLVMTypeOf(divisor);
+    LLVMValueRef is_zero = LLVMBuildICmp(t->builder, LLVMIntEQ, divisor, LLVMConstNull(type), "");
+    return LLVMBuildSelect(t->builder, is_zero, LLVMConstInt(type, 1, false), divisor, "");
+}
+
 /* Writes a value of the kernel as it is at the coordinates. */
 static LLVMValueRef evaluate(tiling *t, LLVMValueRef value) {
     ir_staging *g = t->g;
@@ -166,6 +175,8 @@ static LLVMValueRef evaluate(tiling *t, LLVMValueRef value) {
         assert(count <= 16);
         for (int k = 0; k < count; k++)
             operands[k] = evaluate(t, LLVMGetOperand(value, (unsigned)k));
+        if (ir_divides(value))
+            operands[1] = nonzero(t, operands[1]);
         made = LLVMInstructionClone(value);
         for (int k = 0; k < count; k++)
             LLVMSetOperand(made, (unsigned)k, operands[k]);

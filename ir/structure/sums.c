@@ -302,8 +302,17 @@ static const ir_loop *loop_of_counter(const ir_flow *flow, LLVMValueRef phi) {
     return NULL;
 }
 
-/* Whether a value comes from scalar arguments or from memory. A loop's counter comes from where its
- * start does. */
+enum { LARGE_FACTOR = 4096, LARGE_SHIFT = 12 }; /* a place times so much nears the end of 32 bits */
+
+static bool has_large_factor(LLVMValueRef value) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    bool scales = (op == LLVMShl || op == LLVMMul) && LLVMIsAConstantInt(LLVMGetOperand(value, 1));
+    int64_t by = scales ? LLVMConstIntGetSExtValue(LLVMGetOperand(value, 1)) : 0;
+    return op == LLVMShl ? by >= LARGE_SHIFT : by > LARGE_FACTOR || by < -LARGE_FACTOR;
+}
+
+/* Whether a value comes from scalar arguments or from memory, or from a place times a large number.
+ * A loop's counter comes from where its start does. */
 static bool is_of_data(const ir_flow *flow, LLVMValueRef value, unsigned depth) {
     if (LLVMIsAArgument(value))
         return LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMPointerTypeKind;
@@ -314,8 +323,10 @@ static bool is_of_data(const ir_flow *flow, LLVMValueRef value, unsigned depth) 
         return true;
     if (LLVMIsAPHINode(value)) {
         const ir_loop *loop = loop_of_counter(flow, value);
-        return !loop || is_of_data(flow, loop->start, depth - 1);
+        return !loop || loop->step > LARGE_FACTOR || is_of_data(flow, loop->start, depth - 1);
     }
+    if (has_large_factor(value))
+        return true;
     for (int k = 0; k < LLVMGetNumOperands(value); k++) {
         if (is_of_data(flow, LLVMGetOperand(value, (unsigned)k), depth - 1))
             return true;
@@ -480,7 +491,10 @@ static LLVMValueRef write_when(const ir_share *share, const ir_sums *sums, LLVMV
     LLVMValueRef now = up ? LLVMBuildSub(b, loop->induction, start, "")
                           : LLVMBuildSub(b, start, loop->induction, "");
     LLVMValueRef one = LLVMConstInt(type, (unsigned long long)(up ? loop->step : -loop->step), 0);
-    now = LLVMBuildIntCast2(b, LLVMBuildAdd(b, now, one, ""), word, false, "");
+    now = LLVMBuildAdd(b, now, one, "");
+    if (LLVMGetIntTypeWidth(type) > 32) /* as a number of turns, which has 32 bits */
+        now = LLVMBuildUDiv(b, now, one, "");
+    now = LLVMBuildIntCast2(b, now, word, false, "");
     LLVMValueRef if_so = sums->takes_if ? now : when, if_not = sums->takes_if ? when : now;
     LLVMValueRef next = LLVMBuildSelect(b, test, if_so, if_not, "");
     LLVMValueRef values[] = {LLVMConstNull(word), next};
@@ -693,10 +707,10 @@ static bool is_read(const ir_share *share, LLVMValueRef base) {
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(share->s->function); b;
          b = LLVMGetNextBasicBlock(b)) {
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
-            LLVMValueRef from = NULL;
-            if (ir_deed_of(i) != IR_DEED_LOAD || !ir_pointer_of(i))
+            LLVMValueRef from = NULL, pointer = ir_pointer_of(i);
+            if (!pointer || LLVMIsAStoreInst(i))
                 continue;
-            (void)ir_affine_of_address(share->s->base->module, ir_pointer_of(i), &from);
+            (void)ir_affine_of_address(share->s->base->module, pointer, &from);
             if (from == base || (from && LLVMIsAInstruction(from))) /* that may lead anywhere */
                 return true;
         }

@@ -116,12 +116,19 @@ static bool is_running(const ir_sums *sums, LLVMValueRef value) {
     return false;
 }
 
-/* Whether a value depends on the loop's counter, other than by way of a running sum. */
+/* Whether several turns may have one value by it. */
+static bool folds_turns(LLVMValueRef value) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    return ir_divides(value) || op == LLVMAnd || op == LLVMLShr || op == LLVMAShr ||
+           op == LLVMTrunc || op == LLVMSelect || op == LLVMICmp;
+}
+
+/* Whether a value differs by the loop's counter, other than by way of a running sum. */
 static bool depends_on_turn(const ir_sums *sums, LLVMValueRef value, unsigned depth) {
     if (value == sums->loop->induction)
         return true;
     if (depth == 0 || ir_flow_insn(sums->flow, value) == IR_NONE || LLVMIsAPHINode(value) ||
-        is_running(sums, value))
+        is_running(sums, value) || folds_turns(value))
         return false;
     for (int k = 0; k < LLVMGetNumOperands(value); k++) {
         if (depends_on_turn(sums, LLVMGetOperand(value, (unsigned)k), depth - 1))
@@ -150,8 +157,43 @@ static bool loads_own(const teaming *t, const ir_loop *loop, LLVMValueRef to,
     return true;
 }
 
-/* Whether the loop's stores go elsewhere in each turn, as far as addresses tell. Atomics happen as
- * often as before. */
+static bool commutes(LLVMAtomicRMWBinOp op) {
+    switch (op) {
+    case LLVMAtomicRMWBinOpAdd:
+    case LLVMAtomicRMWBinOpSub:
+    case LLVMAtomicRMWBinOpAnd:
+    case LLVMAtomicRMWBinOpOr:
+    case LLVMAtomicRMWBinOpXor:
+    case LLVMAtomicRMWBinOpMax:
+    case LLVMAtomicRMWBinOpMin:
+    case LLVMAtomicRMWBinOpUMax:
+    case LLVMAtomicRMWBinOpUMin:
+    case LLVMAtomicRMWBinOpFAdd:
+        return true;
+    default: /* an exchange leaves the last turn's value */
+        return false;
+    }
+}
+
+/* Whether the turns' atomics may happen in another order: they are of one kind, and nothing else of
+ * the loop meets what they change. */
+static bool may_change_places(const teaming *t, const ir_loop *loop, LLVMValueRef atomic) {
+    LLVMModuleRef module = t->s->base->module;
+    if (!LLVMIsAAtomicRMWInst(atomic) || !commutes(LLVMGetAtomicRMWBinOp(atomic)))
+        return false;
+    for (uint32_t i = 0; i < t->flow.insn_count; i++) {
+        LLVMValueRef other = t->flow.insns[i];
+        bool is_alike = LLVMIsAAtomicRMWInst(other) &&
+                        LLVMGetAtomicRMWBinOp(other) == LLVMGetAtomicRMWBinOp(atomic);
+        if (loop->holds[t->flow.home[i]] && ir_pointer_of(other) && !is_alike &&
+            !ir_affine_apart(module, atomic, other))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the loop's stores go elsewhere in each turn, as far as addresses tell. Atomics that may
+ * change places happen as often as before. */
 static bool turns_are_apart(const teaming *t, const ir_sums *sums) {
     const ir_loop *loop = sums->loop;
     enum { DEEPEST = 32 };
@@ -160,7 +202,7 @@ static bool turns_are_apart(const teaming *t, const ir_sums *sums) {
         LLVMValueRef insn = t->flow.insns[i], base = NULL;
         ir_deed deed = ir_deed_of(insn);
         if (!loop->holds[t->flow.home[i]] || deed == IR_DEED_PURE || deed == IR_DEED_LOAD ||
-            deed == IR_DEED_MARKER || (deed == IR_DEED_COUNTED && !LLVMIsALoadInst(insn)))
+            deed == IR_DEED_MARKER || may_change_places(t, loop, insn))
             continue;
         if (deed != IR_DEED_STORE || !LLVMIsAStoreInst(insn))
             return false;
@@ -245,6 +287,36 @@ static ev_status check_barriers(const teaming *t, ev_error *err) {
             return ev_fail(err, EV_BAD,
                            "the threads of a block do not all reach the end of a loop, where "
                            "they would wait for each other");
+    }
+    return EV_OK;
+}
+
+/* Whether all threads wait for each other between a load and a store: at the end of a loop. */
+static bool is_met_between(const teaming *t, uint32_t from, uint32_t to) {
+    bool meets = false;
+    for (uint32_t k = 0; k < t->loop_count && !meets; k++) {
+        const ir_loop *loop = t->loops[k].loop;
+        meets = t->loops[k].any &&
+                ir_dominance_over(&t->flow.over, t->flow.home[from], loop->header) &&
+                ir_dominance_over(&t->flow.over, loop->exit, t->flow.home[to]);
+    }
+    return meets;
+}
+
+/* The first thread of a team writes what all have read, as soon as it has come so far. */
+static ev_status check_reads(const teaming *t, ev_error *err) {
+    for (uint32_t s = 0; s < t->flow.insn_count; s++) {
+        LLVMValueRef store = t->flow.insns[s];
+        if (!LLVMIsAStoreInst(store) || t->is_shared_out[t->flow.home[s]])
+            continue;
+        for (uint32_t l = 0; l < t->flow.insn_count; l++) {
+            if (ir_deed_of(t->flow.insns[l]) == IR_DEED_LOAD &&
+                !ir_affine_apart(t->s->base->module, t->flow.insns[l], store) &&
+                !is_met_between(t, l, s))
+                return ev_fail(err, EV_BAD,
+                               "threads of a team read what its first one writes, and do not wait "
+                               "for each other between");
+        }
     }
     return EV_OK;
 }
@@ -434,6 +506,8 @@ static ev_status team(teaming *t, const ir_edit *edit, ev_error *err) {
     EV_TRY(list_loops(t, err));
     if (waits)
         EV_TRY(check_barriers(t, err));
+    if (by_memory(t))
+        EV_TRY(check_reads(t, err));
     write_coordinates(t);
     for (uint32_t k = 0; k < t->loop_count; k++) {
         if (t->loops[k].runs)

@@ -431,13 +431,13 @@ static ev_status arms_missed(void *context, const uint8_t *taken, ev_str *why, e
     return ir_arms_missed(r->b->base, r->b->genome, &arms, why, err);
 }
 
-/* Builds the start so that it notes the arms that it takes, if a bold edit can depend on them, and
- * gives the PTX to the candidate, borrowed from *r. */
+/* Builds the start so that it notes the arms that it takes, if an edit that is bold or rounds can
+ * depend on them, and gives the PTX to the candidate, borrowed from *r. */
 static ev_status build_arms(worker_build *b, arms_request *r, ev_error *err) {
     size_t bytes = ir_base_arms_bytes(b->base);
     ev_str why = EV_STR_EMPTY;
     *r = (arms_request){.b = b, .ptx = EV_STR_EMPTY};
-    if (ir_build_bold(b->build) == 0)
+    if (ir_build_bold(b->build) == 0 && !ir_build_rounds(b->build))
         return EV_OK;
     r->none = calloc(bytes + 1, 1);
     if (!r->none)

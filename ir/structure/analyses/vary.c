@@ -60,6 +60,10 @@ static const deed_row deeds[] = {
     {"llvm.nvvm.match.", IR_DEED_WARP},
     {"llvm.nvvm.redux.", IR_DEED_WARP},
     {"llvm.nvvm.activemask", IR_DEED_WARP},
+    {"llvm.nvvm.wmma.", IR_DEED_WARP}, /* LLVM knows these as computing alone */
+    {"llvm.nvvm.mma.", IR_DEED_WARP},
+    {"llvm.nvvm.ldmatrix.", IR_DEED_WARP},
+    {"llvm.nvvm.elect.", IR_DEED_WARP},
     {"llvm.lifetime.", IR_DEED_MARKER},
     {"llvm.assume", IR_DEED_MARKER},
     {"llvm.experimental.noalias", IR_DEED_MARKER},
@@ -155,20 +159,24 @@ LLVMValueRef ir_pointer_of(LLVMValueRef insn) {
     }
 }
 
-/* Whether an instruction may fail or run for ever where the source does not run it. */
-static bool may_fail(LLVMValueRef insn) {
-    switch (LLVMGetInstructionOpcode(insn)) {
+bool ir_divides(LLVMValueRef value) {
+    switch (LLVMIsAInstruction(value) ? LLVMGetInstructionOpcode(value) : LLVMRet) {
     case LLVMUDiv:
     case LLVMSDiv:
     case LLVMURem:
     case LLVMSRem:
-        return !LLVMIsAConstantInt(LLVMGetOperand(insn, 1)) ||
-               LLVMConstIntGetZExtValue(LLVMGetOperand(insn, 1)) == 0;
-    case LLVMCall:
-        return !begins(ir_call_name(insn), "llvm.");
+        return true;
     default:
         return false;
     }
+}
+
+/* Whether an instruction may fail or run for ever where the source does not run it. */
+static bool may_fail(LLVMValueRef insn) {
+    if (ir_divides(insn))
+        return !LLVMIsAConstantInt(LLVMGetOperand(insn, 1)) ||
+               LLVMConstIntGetZExtValue(LLVMGetOperand(insn, 1)) == 0;
+    return LLVMIsACallInst(insn) && !begins(ir_call_name(insn), "llvm.");
 }
 
 bool ir_may_run_anywhere(LLVMValueRef insn) {
@@ -183,11 +191,82 @@ bool ir_reads_register(LLVMValueRef value, const char *name) {
     return begins(callee, stem) && strcmp(callee + sizeof stem - 1, name) == 0;
 }
 
+/* Whether assembly names a special register: its operands begin with $. */
+static bool names_register(LLVMValueRef call) {
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    size_t length = 0;
+    const char *text = LLVMIsAInlineAsm(callee) ? LLVMGetInlineAsmAsmString(callee, &length) : NULL;
+    return length > 0 && memchr(text, '%', length) != NULL;
+}
+
 bool ir_reads_warp_place(LLVMValueRef value) {
     static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
     const char *name = LLVMIsACallInst(value) ? ir_call_name(value) : "";
+    if (LLVMIsACallInst(value) && names_register(value))
+        return true;
     return begins(name, stem) &&
            (strstr(name, "laneid") || strstr(name, "lanemask") || strstr(name, "warpid"));
+}
+
+bool ir_binds_warp(LLVMValueRef insn) {
+    return ir_deed_of(insn) == IR_DEED_WARP ||
+           (LLVMIsACallInst(insn) && begins(ir_call_name(insn), "llvm.nvvm.bar.warp."));
+}
+
+bool ir_counts_threads(LLVMValueRef insn) {
+    bool is_vote =
+        ir_deed_of(insn) == IR_DEED_WARP && !begins(ir_call_name(insn), "llvm.nvvm.shfl.");
+    return is_vote || ir_is_block_vote(insn);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------
+ */
+
+/* Whether an instruction of a loop gives what others may change. */
+static bool looks_at_others(const ir_flow *flow, const ir_loop *loop, LLVMValueRef insn) {
+    ir_deed deed = ir_deed_of(insn);
+    if (!LLVMIsAAtomicCmpXchgInst(insn))
+        return deed == IR_DEED_COUNTED || deed == IR_DEED_UNKNOWN;
+    uint32_t wanted = ir_flow_insn(flow, LLVMGetOperand(insn, 1));
+    return wanted == IR_NONE || !loop->holds[flow->home[wanted]];
+}
+
+/* Whether a value is computed in the loop from what others may change. seen: by instruction. */
+static bool waits_by(const ir_flow *flow, const ir_loop *loop, LLVMValueRef value, bool *seen) {
+    uint32_t insn = ir_flow_insn(flow, value);
+    if (insn == IR_NONE || seen[insn] || !loop->holds[flow->home[insn]])
+        return false;
+    seen[insn] = true;
+    if (looks_at_others(flow, loop, value))
+        return true;
+    if (LLVMIsAAtomicCmpXchgInst(value)) /* tries again */
+        return false;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (waits_by(flow, loop, LLVMGetOperand(value, (unsigned)k), seen))
+            return true;
+    }
+    return false;
+}
+
+static bool is_left_from(const ir_flow *flow, const ir_loop *loop, uint32_t block) {
+    bool leaves = false;
+    for (uint32_t e = flow->next.first[block]; e < flow->next.first[block + 1]; e++)
+        leaves |= !loop->holds[flow->next.succ[e]];
+    return leaves && loop->holds[block];
+}
+
+ev_status ir_check_waits(const ir_flow *flow, ev_error *err) {
+    for (uint32_t l = 0; l < flow->loop_count; l++) {
+        bool *seen = EV_NEW_ARRAY(flow->arena, bool, flow->insn_count + 1);
+        if (!seen)
+            return ev_fail_memory(err, flow->insn_count);
+        for (uint32_t b = 0; b < flow->count; b++) {
+            if (is_left_from(flow, &flow->loops[l], b) &&
+                waits_by(flow, &flow->loops[l], ir_flow_last(flow, b), seen))
+                return ev_fail(err, EV_BAD, "threads wait in a loop for what others do");
+        }
+    }
+    return EV_OK;
 }
 
 /* ---- objects ----------------------------------------------------------------------------------

@@ -63,6 +63,8 @@ typedef enum ir_deed {
 } ir_deed;
 
 ir_deed ir_deed_of(LLVMValueRef insn);
+/* Whether it divides whole numbers, or takes a remainder. */
+bool ir_divides(LLVMValueRef value);
 /* Whether it may run where the source does not run it: it computes alone, and neither fails, as a
  * division by zero, nor runs for ever, as a function with a loop may. */
 bool ir_may_run_anywhere(LLVMValueRef insn);
@@ -75,6 +77,15 @@ bool ir_has_effect(LLVMValueRef insn);
 bool ir_differs_in_block(LLVMValueRef insn);
 /* Whether it is a barrier that gives a value: __syncthreads_or and its kin. */
 bool ir_is_block_vote(LLVMValueRef insn);
+/* Whether the threads of a warp exchange values by it, or wait for each other: threads that come
+ * into another warp cannot. */
+bool ir_binds_warp(LLVMValueRef insn);
+/* Whether its value depends on which threads take part: a vote of the warp or the block. */
+bool ir_counts_threads(LLVMValueRef insn);
+/* EV_BAD: threads wait in a loop for what others do: it is left by the value of a volatile or
+ * atomic access, or of assembly. A compare-and-swap with a value that the loop computes tries again
+ * and waits for nobody. */
+ev_status ir_check_waits(const ir_flow *flow, ev_error *err) EV_CHECKED;
 /* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
 LLVMValueRef ir_pointer_of(LLVMValueRef insn);
 /* Whether it is a call that reads the special register, such as "ctaid.x". */

@@ -110,6 +110,7 @@ ev_status ir_atomics_check(const ir_atomics *a, uint32_t atomic, ev_error *err) 
         return ev_fail(err, EV_BAD,
                        "an atomic is no sum, greatest or least value of 32 bits, or its value is "
                        "used");
+    EV_TRY(ir_check_waits(&a->flow, err));
     if (is_behind_fence(a, atomic))
         return ev_fail(err, EV_BAD, "a fence before an atomic orders what the thread has written");
     if (is_awaited(a, insn))
