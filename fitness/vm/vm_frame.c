@@ -155,7 +155,8 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     case PTX_SR_DYNAMIC_SMEM:
         return s->launch->dynamic_shared;
     case PTX_SR_TOTAL_SMEM:
-        return (s->entry->pub.shared_bytes + s->launch->dynamic_shared + SHARED_UNIT - 1) /
+        return ((uint64_t)s->entry->pub.shared_bytes + s->launch->dynamic_shared + SHARED_UNIT -
+                1) /
                SHARED_UNIT * SHARED_UNIT;
     case PTX_SR_RESERVED_BEGIN:
     case PTX_SR_RESERVED_0:

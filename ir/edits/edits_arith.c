@@ -302,23 +302,27 @@ const ir_rule ir_rule_APPROX = {approx_sites, draw_index, apply_approx, describe
 /* ---- narrow -----------------------------------------------------------------------------------
  */
 
-static bool is_rounded(LLVMValueRef value, unsigned depth);
+static bool is_rounded(LLVMValueRef value, unsigned depth, unsigned *steps);
 
-/* Whether the use makes a whole number of the value, be it after more arithmetic. */
-static bool rounds(LLVMValueRef user, unsigned depth) {
+static bool is_rounding_call(LLVMValueRef call) {
     static const char *const names[] = {"llvm.floor.",      "llvm.ceil.",      "llvm.trunc.",
                                         "llvm.rint.",       "llvm.round",      "llvm.nearbyint.",
                                         "llvm.nvvm.floor.", "llvm.nvvm.ceil.", "llvm.nvvm.d2"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncmp(ir_call_name(call), names[i], strlen(names[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the use makes a whole number of the value, be it after more arithmetic. */
+static bool rounds(LLVMValueRef user, unsigned depth, unsigned *steps) {
     switch (LLVMIsAInstruction(user) ? LLVMGetInstructionOpcode(user) : LLVMRet) {
     case LLVMFPToSI:
     case LLVMFPToUI:
         return true;
     case LLVMCall:
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-            if (strncmp(ir_call_name(user), names[i], strlen(names[i])) == 0)
-                return true;
-        }
-        return false;
+        return is_rounding_call(user);
     case LLVMFAdd:
     case LLVMFSub:
     case LLVMFMul:
@@ -327,24 +331,30 @@ static bool rounds(LLVMValueRef user, unsigned depth) {
     case LLVMFPTrunc:
     case LLVMFPExt:
     case LLVMSelect:
-        return is_rounded(user, depth - 1);
+        return is_rounded(user, depth - 1, steps);
     default:
         return false;
     }
 }
 
-static bool is_rounded(LLVMValueRef value, unsigned depth) {
+static bool is_rounded(LLVMValueRef value, unsigned depth, unsigned *steps) {
     for (LLVMUseRef use = LLVMGetFirstUse(value); use && depth > 0; use = LLVMGetNextUse(use)) {
-        if (rounds(LLVMGetUser(use), depth))
+        if (*steps == 0)
+            return true;
+        --*steps;
+        if (rounds(LLVMGetUser(use), depth, steps))
             return true;
     }
     return false;
 }
 
-/* Single precision has 24 bits: a whole number made of it is another one from 2^24 on. */
+/* Single precision has 24 bits: a whole number made of it is another one from 2^24 on. Where too
+ * many uses are to be looked at, it is taken to be made. */
 static bool can_narrow(LLVMValueRef insn) {
-    enum { DEEPEST = 8 };
-    if (LLVMGetTypeKind(LLVMTypeOf(insn)) != LLVMDoubleTypeKind || is_rounded(insn, DEEPEST))
+    enum { DEEPEST = 8, MOST_STEPS = 1000 };
+    unsigned steps = MOST_STEPS;
+    if (LLVMGetTypeKind(LLVMTypeOf(insn)) != LLVMDoubleTypeKind ||
+        is_rounded(insn, DEEPEST, &steps))
         return false;
     switch (LLVMGetInstructionOpcode(insn)) {
     case LLVMFAdd:

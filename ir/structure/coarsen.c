@@ -131,10 +131,20 @@ static ev_status check_neighbours(const coarsening *c, ev_error *err) {
     return EV_OK;
 }
 
+/* Whether threads of a warp stay together: the block is one warp, or the members of a thread are so
+ * far apart that each warp is as it was. */
+static bool keeps_warps(const coarsening *c) {
+    enum { WARP = 32 };
+    const uint32_t *block = c->s->base->block;
+    bool is_whole = !is_neighbours(c) && c->axis == 0 && block[0] / c->members % WARP == 0;
+    return is_whole || (uint64_t)block[0] * block[1] * block[2] <= WARP;
+}
+
 static ev_status check_threads(const coarsening *c, ev_error *err) {
     uint32_t block = c->s->base->block[c->axis];
     for (uint32_t i = 0; i < c->flow.insn_count; i++) {
-        if (ir_binds_warp(c->flow.insns[i]))
+        if (ir_deed_of(c->flow.insns[i]) == IR_DEED_WARP ||
+            (ir_binds_warp(c->flow.insns[i]) && !keeps_warps(c)))
             return ev_fail(err, EV_BAD, "the threads of a warp exchange values or wait");
         if (ir_is_block_vote(c->flow.insns[i]))
             return ev_fail(err, EV_BAD, "the threads of a block vote");

@@ -113,6 +113,7 @@ static ev_status find_condition(raising *r, ev_error *err) {
         if (!last || !LLVMIsABranchInst(last))
             return ev_fail(err, EV_BAD, "the loop does not stand under a condition of its own");
         EV_TRY(check_block(r, block, err));
+        EV_TRY(check_addresses(r, block, err));
         if (!LLVMIsConditional(last))
             continue;
         r->branch = before;

@@ -1,4 +1,5 @@
 /* Stage, the plan: which loads of a loop go through shared memory, and in which boxes. */
+#include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/stage_internal.h"
 #include "ir/structure/structure_internal.h"
 
@@ -149,13 +150,24 @@ static bool loads(LLVMValueRef value, unsigned depth) {
     return any;
 }
 
+/* Whether a value is true where the condition is alone: it is a conjunction with it. */
+static bool implies(LLVMValueRef value, LLVMValueRef condition, unsigned depth) {
+    LLVMValueRef parts[2];
+    if (value == condition)
+        return true;
+    return depth > 0 && ir_is_either(value, false, parts) &&
+           (implies(parts[0], condition, depth - 1) || implies(parts[1], condition, depth - 1));
+}
+
 /* Whether a block runs where the condition holds alone: a branch by it leads there. */
 static bool is_under(const ir_flow *flow, uint32_t block, LLVMValueRef condition) {
+    enum { DEEPEST = 8 };
     for (uint32_t b = block; b != 0; b = flow->over.idom[b]) {
         uint32_t above = flow->over.idom[b];
         LLVMValueRef last = ir_flow_last(flow, above);
         if (LLVMIsABranchInst(last) && LLVMIsConditional(last) &&
-            LLVMGetCondition(last) == condition && LLVMGetSuccessor(last, 0) == flow->blocks[b] &&
+            implies(LLVMGetCondition(last), condition, DEEPEST) &&
+            LLVMGetSuccessor(last, 0) == flow->blocks[b] &&
             flow->back.first[b + 1] - flow->back.first[b] == 1)
             return true;
     }

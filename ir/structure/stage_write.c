@@ -170,7 +170,7 @@ static LLVMValueRef evaluate(tiling *t, LLVMValueRef value) {
     if (dim != IR_NONE) {
         made = dim < IR_DIM_TURN ? t->at[dim] : turn_value(t, value, dim);
     } else {
-        LLVMValueRef operands[16];
+        LLVMValueRef operands[16] = {0};
         int count = LLVMGetNumOperands(value);
         assert(count <= 16);
         for (int k = 0; k < count; k++)

@@ -116,9 +116,26 @@ static bool is_running(const ir_sums *sums, LLVMValueRef value) {
     return false;
 }
 
-/* Whether several turns may have one value by it. */
-static bool folds_turns(LLVMValueRef value) {
+/* What a quotient or shift of the loop's counter divides it by; 0: it is another value. */
+static uint64_t divides_turn(const ir_sums *sums, LLVMValueRef value) {
     LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    bool shifts = op == LLVMLShr || op == LLVMAShr;
+    if (!shifts && op != LLVMUDiv && op != LLVMSDiv)
+        return 0;
+    LLVMValueRef of = LLVMGetOperand(value, 0), by = LLVMGetOperand(value, 1);
+    if (of != sums->loop->induction || !LLVMIsAConstantInt(by))
+        return 0;
+    uint64_t number = LLVMConstIntGetZExtValue(by);
+    return shifts ? UINT64_C(1) << (number & 63) : number;
+}
+
+/* Whether several turns may have one value by it. */
+static bool folds_turns(const ir_sums *sums, LLVMValueRef value) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    uint64_t step = (uint64_t)(sums->loop->step < 0 ? -sums->loop->step : sums->loop->step);
+    uint64_t by = divides_turn(sums, value);
+    if (by != 0)
+        return step < by;
     return ir_divides(value) || op == LLVMAnd || op == LLVMLShr || op == LLVMAShr ||
            op == LLVMTrunc || op == LLVMSelect || op == LLVMICmp;
 }
@@ -128,7 +145,7 @@ static bool depends_on_turn(const ir_sums *sums, LLVMValueRef value, unsigned de
     if (value == sums->loop->induction)
         return true;
     if (depth == 0 || ir_flow_insn(sums->flow, value) == IR_NONE || LLVMIsAPHINode(value) ||
-        is_running(sums, value) || folds_turns(value))
+        is_running(sums, value) || folds_turns(sums, value))
         return false;
     for (int k = 0; k < LLVMGetNumOperands(value); k++) {
         if (depends_on_turn(sums, LLVMGetOperand(value, (unsigned)k), depth - 1))

@@ -214,9 +214,15 @@ bool ir_binds_warp(LLVMValueRef insn) {
 }
 
 bool ir_counts_threads(LLVMValueRef insn) {
-    bool is_vote =
-        ir_deed_of(insn) == IR_DEED_WARP && !begins(ir_call_name(insn), "llvm.nvvm.shfl.");
-    return is_vote || ir_is_block_vote(insn);
+    static const char *const others[] = {"llvm.nvvm.shfl.", "llvm.nvvm.wmma.", "llvm.nvvm.mma.",
+                                         "llvm.nvvm.ldmatrix."};
+    if (ir_deed_of(insn) != IR_DEED_WARP)
+        return ir_is_block_vote(insn);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (begins(ir_call_name(insn), others[i]))
+            return false;
+    }
+    return true;
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------

@@ -217,8 +217,39 @@ static void test_drawn_edits(void **state) {
     close_bases(&b);
 }
 
+/* An edit that rounds is refused in code that no case ran, and only there. */
+static void test_rounding(void **state) {
+    (void)state;
+    char *home = ev_path_home(), *include = ev_path_join(home, "kernels/include");
+    const ir_source source = {
+        .path = FOLDER "rounds.cu", .entry = "rounds", .include = include, .sm = 90};
+    ir_base *base = NULL;
+    OK(ir_base_load(&source, &base, &err));
+    ir_genome *plain = ir_genome_new("plain"), *narrow = NULL;
+    ev_pcg rng = ev_pcg_seed(1, 1);
+    OK(ir_mutate(base, plain, IR_EDIT_NARROW, NULL, &rng, &narrow, &err));
+    size_t bytes = ir_base_arms_bytes(base);
+    uint8_t *taken = calloc(bytes, 1);
+    assert_non_null(taken);
+    const ir_arms arms = {.taken = taken};
+    for (int seen = 0; seen < 2; seen++) {
+        ev_str why = EV_STR_EMPTY;
+        memset(taken, seen, bytes);
+        OK(ir_arms_missed(base, narrow, &arms, &why, &err));
+        assert_int_equal(why.length > 0, !seen);
+        ev_str_free(&why);
+    }
+    free(taken);
+    ir_genome_free(narrow);
+    ir_genome_free(plain);
+    ir_base_free(base);
+    free(include);
+    free(home);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_drawn_edits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,8 @@ static const sample samples[] = {
     {"add.rz.f16 %h0, %h1, %h2", "<rnd> !.rn T:HX"},
     {"fma.rz.f16 %h0, %h1, %h2, %h3", "<rnd> !.rn .f16"},
     {"fma.rz.f16x2 %r0, %r1, %r2, %r3", "<rnd> !.rn .f16x2"},
+    {"fma.rz.bf16 %h0, %h1, %h2, %h3", "<rnd> !.rn .bf16"},
+    {"fma.rm.bf16x2 %r0, %r1, %r2, %r3", "<rnd> !.rn .bf16x2"},
     {"add.ftz.bf16 %h0, %h1, %h2", "<ftz> .bf16"},
     {"add.ftz.bf16x2 %r0, %r1, %r2", "<ftz> .bf16x2"},
     {"add.sat.bf16 %h0, %h1, %h2", "<sat> .bf16"},

@@ -135,7 +135,7 @@ static void test_outside(void **state) {
 static void test_no_barrier(void **state) {
     (void)state;
     must_fail("    __syncthreads();\n    if (peer < ranks) {", "    if (peer < ranks) {",
-              "case c: race-global", "a read of what was written by warp 1");
+              "race-global", "by warp 1 of block 0 of rank");
 }
 
 /* A rank that keeps its sum to itself leaves elements unwritten. */
