@@ -133,7 +133,7 @@ static void test_atomics(void **state) {
         if (!result.ok)
             fail_msg("body %zu: %s", i, result.trap.message);
         for (unsigned lane = 0; lane < LANES; lane++) {
-            assert_int_equal(r->out[lane * 2], element(lane ^ 21, 1));
+            assert_int_equal(r->out[lane * 2ul], element(lane ^ 21, 1));
             assert_int_equal(r->table[lane * 2ul + 1], 9);
         }
         first = i == 0 ? result.counters : first;
