@@ -170,6 +170,15 @@ static int64_t number_of(LLVMValueRef constant, bool is_unsigned) {
                        : LLVMConstIntGetSExtValue(constant);
 }
 
+/* Whether the counter's type has the value behind the last turn: else the counter wraps around, and
+ * the loop goes on. */
+static bool is_in_type(const ir_loop *loop, int64_t from, int64_t trips, bool is_unsigned) {
+    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(loop->start));
+    __int128 last = (__int128)trips * loop->step + from;
+    __int128 most = (__int128)1 << (is_unsigned ? width : width - 1);
+    return last < most && last >= (is_unsigned ? 0 : -most);
+}
+
 /* Turns of the body of a counted loop; -1: not constant, or more than 2^32. */
 static int64_t count_trips(const ir_loop *loop) {
     if (!LLVMIsAConstantInt(loop->start) || !LLVMIsAConstantInt(loop->bound))
@@ -200,7 +209,8 @@ static int64_t count_trips(const ir_loop *loop) {
     /* A test at the bottom comes after the body's first turn. */
     if (loop->compares_next && trips == 0)
         trips = 1;
-    return trips <= INT64_C(1) << 32 ? trips : -1;
+    bool ends = trips <= INT64_C(1) << 32 && is_in_type(loop, from, trips, is_unsigned);
+    return ends ? trips : -1;
 }
 
 static void find_induction(const ir_flow *flow, ir_loop *loop) {

@@ -96,3 +96,23 @@ out:
 }
 
 attributes #0 = { nounwind speculatable willreturn memory(none) }
+
+; counters of 8 bits: one ends behind 250 in its type, one wraps around before
+define void @narrow() {
+entry:
+  br label %a
+a:
+  %i = phi i8 [ 0, %entry ], [ %i2, %a ]
+  %i2 = add i8 %i, 50
+  %goes = icmp ult i8 %i2, -6
+  br i1 %goes, label %a, label %between
+between:
+  br label %b
+b:
+  %j = phi i8 [ 0, %between ], [ %j2, %b ]
+  %j2 = add i8 %j, 100
+  %goes2 = icmp ult i8 %j2, -6
+  br i1 %goes2, label %b, label %end
+end:
+  ret void
+}

@@ -94,6 +94,17 @@ static void loops_have_a_tree_and_induction_variables(void **state) {
     close_function(&f);
 }
 
+/* 0, 50, ... 200, and then 250; 0, 100, 200, and then 44. */
+static void narrow_counters_wrap(void **state) {
+    (void)state;
+    fixture f = {0};
+    open_function(&f, "narrow");
+    const ir_loop *ends = loop_at(&f, "0"), *wraps = loop_at(&f, "1");
+    assert_true(ends->step == 50 && ends->trips == 5);
+    assert_true(wraps->step == 100 && wraps->trips == -1);
+    close_function(&f);
+}
+
 static void addresses_are_base_and_sum(void **state) {
     (void)state;
     fixture f = {0};
@@ -195,6 +206,7 @@ static void edits_grow_what_they_write_again(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(narrow_counters_wrap),
         cmocka_unit_test(loops_have_a_tree_and_induction_variables),
         cmocka_unit_test(addresses_are_base_and_sum),
         cmocka_unit_test(values_differ_among_threads_or_blocks),

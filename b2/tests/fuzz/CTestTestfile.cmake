@@ -1,6 +1,0 @@
-# CMake generated Testfile for 
-# Source directory: /work/hd/tests/fuzz
-# Build directory: /work/hd/b2/tests/fuzz
-# 
-# This file includes the relevant testing commands required for 
-# testing this directory and lists subdirectories to be tested as well.
