@@ -20,8 +20,7 @@
 
 #define MAX_DEPTH 1024
 #define MAX_LOCAL (512u << 10) /* bytes a thread, as on the chip */
-#define SHARED_UNIT                                                                                \
-    128 /* bytes: the unit in which shared memory is given to a block, from sm_80 on */
+#define SHARED_UNIT 128ul      /* bytes: shared memory comes in multiples, from sm_80 on */
 
 static void fill_lanes(uint8_t *slot, unsigned bits, uint64_t value) {
     if (bits == 1)
@@ -155,8 +154,7 @@ uint64_t vm_sreg_read(const vm_warp *w, ptx_sreg sreg) {
     case PTX_SR_DYNAMIC_SMEM:
         return s->launch->dynamic_shared;
     case PTX_SR_TOTAL_SMEM:
-        return ((uint64_t)s->entry->pub.shared_bytes + s->launch->dynamic_shared + SHARED_UNIT -
-                1) /
+        return (s->entry->pub.shared_bytes + s->launch->dynamic_shared + SHARED_UNIT - 1) /
                SHARED_UNIT * SHARED_UNIT;
     case PTX_SR_RESERVED_BEGIN:
     case PTX_SR_RESERVED_0:

@@ -134,10 +134,9 @@ static ev_status check_neighbours(const coarsening *c, ev_error *err) {
 /* Whether threads of a warp stay together: the block is one warp, or the members of a thread are so
  * far apart that each warp is as it was. */
 static bool keeps_warps(const coarsening *c) {
-    enum { WARP = 32 };
     const uint32_t *block = c->s->base->block;
-    bool is_whole = !is_neighbours(c) && c->axis == 0 && block[0] / c->members % WARP == 0;
-    return is_whole || (uint64_t)block[0] * block[1] * block[2] <= WARP;
+    bool is_whole = !is_neighbours(c) && c->axis == 0 && block[0] / c->members % IR_WARP == 0;
+    return is_whole || (uint64_t)block[0] * block[1] * block[2] <= IR_WARP;
 }
 
 static ev_status check_threads(const coarsening *c, ev_error *err) {

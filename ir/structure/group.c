@@ -40,11 +40,6 @@ static bool has_ways_in(const grouping *c, uint32_t block, uint32_t count) {
     return c->flow.back.first[block + 1] - c->flow.back.first[block] == count;
 }
 
-static bool divides(LLVMValueRef insn) {
-    LLVMOpcode op = LLVMGetInstructionOpcode(insn);
-    return op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
-}
-
 /* Whether an instruction of the block depends on its loads. */
 static bool depends_on_load(const grouping *c, uint32_t block, LLVMValueRef insn) {
     for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(insn); k++) {
@@ -65,7 +60,7 @@ static bool is_harmless(grouping *c, uint32_t block) {
         LLVMValueRef insn = c->flow.insns[i];
         bool reads = is_plain_load(insn);
         bool needs = depends_on_load(c, block, insn);
-        if (LLVMIsAPHINode(insn) || divides(insn) || (reads && needs) ||
+        if (LLVMIsAPHINode(insn) || ir_divides(insn) || (reads && needs) ||
             (!reads && !ir_may_run_anywhere(insn)))
             return false;
         c->loaded[i] = reads || needs;

@@ -72,11 +72,6 @@ static bool is_place(LLVMValueRef value) {
            ir_reads_register(value, "tid.z");
 }
 
-static bool divides(LLVMValueRef value) {
-    LLVMOpcode op = LLVMGetInstructionOpcode(value);
-    return op == LLVMUDiv || op == LLVMSDiv || op == LLVMURem || op == LLVMSRem;
-}
-
 /* Whether an operation gives a number whatever its operands are, once its flags are dropped. */
 static bool is_total(LLVMValueRef value) {
     static const char *const calls[] = {"llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin."};
@@ -96,7 +91,7 @@ static bool may_run_early(const peeling *p, uint32_t insn) {
         LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind ||
         ir_deed_of(value) != IR_DEED_PURE || !is_total(value))
         return false;
-    return !divides(value) || p->version.flow.home[insn] == p->version.root;
+    return !ir_divides(value) || p->version.flow.home[insn] == p->version.root;
 }
 
 /* Whether all who choose a copy together (the threads of a block, or one thread) compute the same,

@@ -1,4 +1,8 @@
-/* Predicate: the kernel is jammed with one member, whose effects are guarded. */
+/* Predicate: the kernel is jammed with one member, whose effects are guarded.
+ *
+ * Blocks whose first thread ends by a test end as a whole. So each test must be one by which all
+ * threads of a block end if the first one does: its sides grow with the thread's place, or shrink.
+ */
 #include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/jam_internal.h"
 #include "ir/structure/structure_internal.h"

@@ -7,11 +7,11 @@
  * stays under the condition. The option is the number of conditions, from the innermost outwards.
  *
  * Refused: the kernel's own tests at its beginning, which send threads home; a loop, or a way from
- * the condition to the loop, that does more than to compute and load, or that divides by what is
- * not known; a loop inside that does not count. Guessed: what the loop loads may be loaded where
- * the condition does not hold, and a number of turns that is loaded is sound there. The gates see
- * an address that is out of bounds or was never written. What was known because the condition held,
- * such as an assumption, is forgotten. */
+ * the condition to the loop, that does more than to compute and load, that divides by what is not
+ * known, or that loads from places which memory names; a loop inside that does not count. Guessed:
+ * what the loop loads may be loaded where the condition does not hold, and a number of turns that
+ * is loaded is sound there. The gates see an address that is out of bounds or was never written.
+ * What was known because the condition held, such as an assumption, is forgotten. */
 #include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"

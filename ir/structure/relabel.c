@@ -7,7 +7,7 @@
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
 
-enum { WARP = 32, MOST_ROWS = 64 };
+enum { MOST_ROWS = 64 };
 
 typedef struct relabelling {
     ir_structure *s;
@@ -58,9 +58,9 @@ static bool kernel_reads(const relabelling *r, const char *name) {
 static ev_status check_threads(const relabelling *r, const ir_edit *edit, ev_error *err) {
     const uint32_t *block = r->s->base->block;
     int64_t width = edit->has_option ? edit->option : 0;
-    if (width < 1 || width > WARP || (width & (width - 1)) != 0)
-        return ev_fail(err, EV_BAD, "\"option\" is no power of two from 1 to %d", WARP);
-    uint32_t w = (uint32_t)width, h = WARP / w;
+    if (width < 1 || width > IR_WARP || (width & (width - 1)) != 0)
+        return ev_fail(err, EV_BAD, "\"option\" is no power of two from 1 to %d", IR_WARP);
+    uint32_t w = (uint32_t)width, h = IR_WARP / w;
     if (block[0] == 0 || block[0] % w != 0 || block[1] % h != 0)
         return ev_fail(err, EV_BAD, "the block is not made of whole tiles of %u by %u threads", w,
                        h);
@@ -75,11 +75,11 @@ static ev_status check_threads(const relabelling *r, const ir_edit *edit, ev_err
 
 static ev_status relabel_threads(const relabelling *r, const ir_edit *edit, ev_error *err) {
     EV_TRY(check_threads(r, edit, err));
-    uint32_t w = (uint32_t)edit->option, h = WARP / w, wide = r->s->base->block[0];
+    uint32_t w = (uint32_t)edit->option, h = IR_WARP / w, wide = r->s->base->block[0];
     LLVMValueRef x = read_register(r, "tid", 0);
     LLVMValueRef y = read_register(r, "tid", 1);
     LLVMValueRef at = place(r, y, number(r, wide), x);
-    LLVMValueRef warp = quotient(r, at, number(r, WARP)), lane = rest(r, at, number(r, WARP));
+    LLVMValueRef warp = quotient(r, at, number(r, IR_WARP)), lane = rest(r, at, number(r, IR_WARP));
     LLVMValueRef row = quotient(r, warp, number(r, wide / w));
     LLVMValueRef column = rest(r, warp, number(r, wide / w));
     replace_reads(r, "tid.x", place(r, column, number(r, w), rest(r, lane, number(r, w))));

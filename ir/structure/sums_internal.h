@@ -13,7 +13,7 @@
 
 #include "ir/structure/structure_internal.h"
 
-enum { IR_MOST_SUMS = 32, IR_WARP = 32 };
+enum { IR_MOST_SUMS = 32 };
 
 typedef enum ir_sum_kind {
     IR_SUM_NONE,

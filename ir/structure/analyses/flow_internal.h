@@ -11,6 +11,8 @@
 
 /* The address space of shared memory (NVPTX back end's usage guide, "Address Spaces"). */
 enum { IR_SHARED_SPACE = 3 };
+/* Threads of a warp. */
+enum { IR_WARP = 32 };
 
 /* A natural loop. Loops are listed with outer loops first; siblings stand in the order of their
  * headers. */
