@@ -336,12 +336,11 @@ void cli_args_free(cli_args *args) {
     *args = (cli_args){0};
 }
 
-/* The number behind a word of --effort, read from the words that the help shows. */
 ev_status cli_words(const char *list,
                     ev_status (*take)(void *context, const char *word, ev_error *err),
                     void *context, ev_error *err) {
     for (const char *at = list;; at++) {
-        char word[64];
+        char word[512];
         size_t length = strcspn(at, ",");
         if (length == 0 || length >= sizeof word)
             return ev_fail(err, EV_BAD, "'%s': names are separated by single commas", list);
@@ -354,6 +353,7 @@ ev_status cli_words(const char *list,
     }
 }
 
+/* The number behind a word of --effort, read from the words that the help shows. */
 uint64_t cli_effort(const char *word) {
     const char *at = CLI_EFFORTS;
     size_t length = strlen(word);

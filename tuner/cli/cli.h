@@ -65,7 +65,7 @@ ev_status cli_find_command(const char *name, cli_command *out, ev_error *err) EV
 /* Evaluations of a task by the word of --effort. */
 uint64_t cli_effort(const char *word);
 /* Calls `take` with each word of a list with commas, "stage,pad". EV_BAD: an empty word, one of
- * over 63 characters, or `take`'s. */
+ * over 511 characters, or `take`'s. */
 ev_status cli_words(const char *list,
                     ev_status (*take)(void *context, const char *word, ev_error *err),
                     void *context, ev_error *err) EV_CHECKED;
