@@ -281,13 +281,74 @@ static bool edit_misses(judge *j, const ir_edit *edit) {
     return false;
 }
 
+enum { SHARED_SPACE = 3, REACHED_MOST = 512 };
+
+/* The shared or local array that a pointer leads to; else NULL. */
+static LLVMValueRef own_array(LLVMValueRef pointer) {
+    while (LLVMIsAGetElementPtrInst(pointer) || LLVMIsAAddrSpaceCastInst(pointer) ||
+           LLVMIsAConstantExpr(pointer))
+        pointer = LLVMGetOperand(pointer, 0);
+    bool is_shared = LLVMIsAGlobalVariable(pointer) &&
+                     LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) == SHARED_SPACE;
+    return is_shared || LLVMIsAAllocaInst(pointer) ? pointer : NULL;
+}
+
+/* Values that an edit's value is a part of. */
+typedef struct reached {
+    LLVMValueRef of[REACHED_MOST];
+    uint32_t count;
+} reached;
+
+static void add_reached(reached *r, LLVMValueRef value) {
+    for (uint32_t i = 0; i < r->count; i++) {
+        if (r->of[i] == value)
+            return;
+    }
+    if (r->count < REACHED_MOST)
+        r->of[r->count++] = value;
+}
+
+/* Adds what is loaded from an array that a value is stored to. */
+static void add_loads(const judge *j, reached *r, LLVMValueRef store) {
+    LLVMValueRef array = own_array(LLVMGetOperand(store, 1));
+    for (uint32_t i = 0; array && i < j->w->sequence_count; i++) {
+        LLVMValueRef load = j->w->nodes[j->w->sequence[i]].value;
+        if (load && LLVMIsALoadInst(load) && own_array(LLVMGetOperand(load, 0)) == array)
+            add_reached(r, load);
+    }
+}
+
+/* Whether a value leads into an arm that was never taken: by arithmetic, PHIs, and arrays of the
+ * block's or the thread's own. Of very many values, the first ones are followed. */
+static bool leads_to_unseen(judge *j, LLVMValueRef value) {
+    reached r = {.of = {value}, .count = 1};
+    for (uint32_t i = 0; i < r.count; i++) {
+        for (LLVMUseRef use = LLVMGetFirstUse(r.of[i]); use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef user = LLVMGetUser(use);
+            if (!LLVMIsAInstruction(user))
+                continue;
+            if (!ran(j, user)) {
+                if (find_unran(j, user))
+                    return true;
+            } else if (hides(j, user, r.of[i])) {
+                return true;
+            } else if (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) == r.of[i]) {
+                add_loads(j, &r, user);
+            } else if (LLVMIsAPHINode(user) || ir_insn_is_pure(user)) {
+                add_reached(&r, user);
+            }
+        }
+    }
+    return false;
+}
+
 /* Of an edit that rounds, whose values no case shows: whether it stands in code that never ran, or
- * in the arm of a choice that was never taken. */
+ * leads into the arm of a choice that was never taken. */
 static bool rounds_unseen(judge *j, const ir_edit *edit) {
     uint32_t id = edit->at.kind == IR_NAME_NONE ? IR_NONE : ir_work_find(j->w, &edit->at);
     LLVMValueRef insn = id == IR_NONE ? NULL : j->w->nodes[id].value;
     j->steps = 0;
-    return insn && (find_unran(j, insn) || is_unseen(j, insn, DEPTH_MOST));
+    return insn && (find_unran(j, insn) || leads_to_unseen(j, insn));
 }
 
 /* ---- words ---- */

@@ -123,6 +123,26 @@ static ev_status read_module(const ir_base *base, const ir_source *source, LLVMM
     return status;
 }
 
+/* LLVM's passes may move a call under a branch unless it is marked so. They do not know of matrix
+ * products that all lanes of a warp make them together. */
+static void mark_convergent(const ir_base *base, LLVMModuleRef module) {
+    static const char name[] = "convergent";
+    LLVMAttributeRef mark = LLVMCreateEnumAttribute(
+        base->context, LLVMGetEnumAttributeKindForName(name, sizeof name - 1), 0);
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        size_t length = 0;
+        const char *of = LLVMGetValueName2(f, &length);
+        if (strncmp(of, "llvm.nvvm.wmma.", 15) != 0 && strncmp(of, "llvm.nvvm.mma.", 14) != 0 &&
+            strncmp(of, "llvm.nvvm.ldmatrix.", 19) != 0)
+            continue;
+        for (LLVMUseRef use = LLVMGetFirstUse(f); use; use = LLVMGetNextUse(use)) {
+            if (LLVMIsACallInst(LLVMGetUser(use)))
+                LLVMAddCallSiteAttribute(LLVMGetUser(use),
+                                         (LLVMAttributeIndex)LLVMAttributeFunctionIndex, mark);
+        }
+    }
+}
+
 static bool has_prefix(const ir_source *source) {
     return source->genome && ir_genome_prefix_count(source->genome) > 0;
 }
@@ -422,6 +442,7 @@ static void make_context(ir_base *base) {
 
 ev_status ir_base_read(ir_base *base, const ir_source *source, ev_error *err) {
     EV_TRY(read_module(base, source, &base->module, err));
+    mark_convergent(base, base->module);
     /* Names are removed so that equal code has equal text. They are removed after reading, since
      * LLVM cannot read textual IR in a context that discards names. */
     strip_names(base->module);

@@ -27,7 +27,8 @@ struct ir_base {
     uint32_t count;
     int64_t *constants; /* launch constants, sorted, each once */
     size_t constant_count;
-    uint32_t *aligns; /* bytes that every launch grants of an argument's address */
+    uint32_t *aligns; /* bytes that every launch grants of an argument's address; 0: it stands for
+                         several buffers, of which none can be asked for more */
     size_t align_count;
     uint32_t block[3];
     ev_sha256 sha;
@@ -316,8 +317,11 @@ void ir_assert_checks(ir_work *work, const ir_genome *genome);
  */
 
 bool ir_insn_is_movable(LLVMValueRef insn); /* no terminator, PHI or token */
-bool ir_insn_is_pure(LLVMValueRef insn);    /* no memory access, no trap */
-bool ir_type_is_value(LLVMTypeRef type);    /* edits may draw operands of this type */
+/* Whether an intrinsic reads a register whose value changes while a thread runs: a clock, or which
+ * processor the thread is on. */
+bool ir_changes_by_itself(const char *intrinsic);
+bool ir_insn_is_pure(LLVMValueRef insn); /* no memory access, no trap */
+bool ir_type_is_value(LLVMTypeRef type); /* edits may draw operands of this type */
 /* The name of a call's function; "" if it is no call, or indirect. */
 const char *ir_call_name(LLVMValueRef insn);
 /* Whether a value is a parameter with the attribute, such as "noalias" or "byval". */

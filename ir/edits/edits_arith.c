@@ -315,14 +315,26 @@ static bool is_rounding_call(LLVMValueRef call) {
     return false;
 }
 
-/* Whether the use makes a whole number of the value, be it after more arithmetic. */
+/* Whether a call computes a number of numbers. */
+static bool computes(LLVMValueRef call) {
+    const char *name = ir_call_name(call);
+    return strncmp(name, "llvm.", 5) == 0 &&
+           LLVMGetTypeKind(LLVMTypeOf(call)) != LLVMIntegerTypeKind &&
+           LLVMGetTypeKind(LLVMTypeOf(call)) != LLVMVoidTypeKind;
+}
+
+/* Whether the use decides by the value, or makes a whole number or bits of it, be it after more
+ * arithmetic. */
 static bool rounds(LLVMValueRef user, unsigned depth, unsigned *steps) {
     switch (LLVMIsAInstruction(user) ? LLVMGetInstructionOpcode(user) : LLVMRet) {
     case LLVMFPToSI:
     case LLVMFPToUI:
+    case LLVMFCmp:
+    case LLVMBitCast:
         return true;
     case LLVMCall:
-        return is_rounding_call(user);
+        return !computes(user) || is_rounding_call(user) || is_rounded(user, depth - 1, steps);
+    case LLVMPHI:
     case LLVMFAdd:
     case LLVMFSub:
     case LLVMFMul:

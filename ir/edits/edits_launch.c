@@ -113,6 +113,8 @@ static void annotate_threads(ir_work *w, uint32_t threads) {
 
 static ev_status apply_max_threads(ir_work *w, const ir_edit *edit, ev_error *err) {
     EV_TRY(need_option(edit, 1, 1024, err));
+    if (block_threads(w->base) == 0)
+        return ev_fail(err, EV_BAD, "launches have blocks of several sizes");
     if (block_threads(w->base) > (uint32_t)edit->option)
         return ev_fail(err, EV_BAD, "launches have %u threads a block, more than the %lld told",
                        block_threads(w->base), (long long)edit->option);

@@ -364,6 +364,7 @@ static bool argument_fits(const ir_work *w, uint32_t arg) {
     static const char byval[] = "byval";
     unsigned kind = LLVMGetEnumAttributeKindForName(byval, sizeof byval - 1);
     if (arg >= LLVMCountParams(entry) ||
+        (arg < w->base->align_count && w->base->aligns[arg] == 0) ||
         LLVMGetTypeKind(LLVMTypeOf(LLVMGetParam(entry, arg))) != LLVMPointerTypeKind ||
         LLVMGetEnumAttributeAtIndex(entry, arg + 1, kind))
         return false;

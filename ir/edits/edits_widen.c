@@ -135,6 +135,11 @@ static bool is_adjacent(const place *a, const place *b, int64_t offset) {
     return same;
 }
 
+/* Others, as bit fields of 24 bits, take more bytes alone than side by side. */
+static bool is_whole_bytes(unsigned width) {
+    return width == 8 || width == 16 || width == 32 || width == 64;
+}
+
 static bool is_lane_type(LLVMTypeRef type) {
     switch (LLVMGetTypeKind(type)) {
     case LLVMHalfTypeKind:
@@ -142,7 +147,7 @@ static bool is_lane_type(LLVMTypeRef type) {
     case LLVMDoubleTypeKind:
         return true;
     case LLVMIntegerTypeKind:
-        return LLVMGetIntTypeWidth(type) >= 8 && LLVMGetIntTypeWidth(type) <= 64;
+        return is_whole_bytes(LLVMGetIntTypeWidth(type));
     default:
         return false;
     }

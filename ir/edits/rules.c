@@ -45,6 +45,18 @@ const char *ir_call_name(LLVMValueRef insn) {
     return callee && LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &length) : "";
 }
 
+bool ir_changes_by_itself(const char *intrinsic) {
+    static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
+    static const char *const names[] = {"clock", "globaltimer", "warpid", "smid", "pm"};
+    if (strncmp(intrinsic, stem, sizeof stem - 1) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncmp(intrinsic + sizeof stem - 1, names[i], strlen(names[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Reads of special registers and arithmetic intrinsics have no effect, and accept any operands. */
 static bool call_is_pure(LLVMValueRef insn) {
     static const char *const prefixes[] = {"llvm.nvvm.read.ptx.sreg.",
@@ -63,6 +75,8 @@ static bool call_is_pure(LLVMValueRef insn) {
                                            "llvm.abs",
                                            "llvm.ctpop"};
     const char *name = ir_call_name(insn);
+    if (ir_changes_by_itself(name))
+        return false;
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
             return true;

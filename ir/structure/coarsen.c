@@ -49,15 +49,6 @@ static bool reads(const coarsening *c, LLVMValueRef value, const char *stem) {
     return ir_reads_register(value, name);
 }
 
-/* Whether the kernel reads the register, as it is now. */
-static bool kernel_reads(const coarsening *c, const char *stem) {
-    for (uint32_t i = 0; i < c->flow.insn_count; i++) {
-        if (reads(c, c->flow.insns[i], stem))
-            return true;
-    }
-    return false;
-}
-
 static LLVMValueRef number(const coarsening *c, uint64_t value) {
     return LLVMConstInt(LLVMInt32TypeInContext(c->s->base->context), value, false);
 }
@@ -172,15 +163,41 @@ static ev_status check_guards(const coarsening *c, ev_error *err) {
         return ev_fail(err, EV_BAD,
                        "the grid can be computed in dimension %c, so that no block need be kept",
                        axes[c->axis]);
-    if (takes_block(c) && !c->extent && !c->guards_differ)
+    if (takes_block(c) && !c->extent && !is_kept(c))
         return ev_fail(err, EV_BAD,
-                       "the kernel does not test its coordinates in dimension %c, and the grid "
-                       "cannot be computed from its arguments",
+                       "the grid cannot be computed from the kernel's arguments in dimension %c; "
+                       "the form \"kept\" keeps the grid",
                        axes[c->axis]);
-    if (takes_block(c) && !c->extent && kernel_reads(c, "nctaid"))
-        return ev_fail(err, EV_BAD,
-                       "the kernel reads the size of the grid, which cannot be "
-                       "computed from its arguments");
+    return EV_OK;
+}
+
+/* Whether a test lets some threads of a block end and others not. */
+static bool ends_threads(const coarsening *c) {
+    bool *is_thread = EV_NEW_ARRAY(c->s->arena, bool, c->flow.insn_count + 1);
+    bool ends = false;
+    for (uint32_t i = 0; is_thread && i < c->flow.insn_count; i++)
+        is_thread[i] = ir_differs_in_block(c->flow.insns[i]);
+    for (uint32_t t = 0; t < c->guards.test_count; t++)
+        ends |= !is_thread || ir_depends_on(&c->flow, is_thread, c->guards.tests[t].condition);
+    return ends;
+}
+
+/* A thread without work stores to its place of a shared array, as others read from the place. It
+ * may not take away what another thread stored there for it. */
+static ev_status check_shared(const coarsening *c, ev_error *err) {
+    if (of_threads(c) || !ends_threads(c))
+        return EV_OK;
+    for (uint32_t o = 0; o < c->vary.object_count; o++) {
+        const ir_object *object = &c->vary.objects[o];
+        uint32_t writes = 0;
+        for (uint32_t k = 0; k < c->vary.access_count; k++)
+            writes += c->vary.object_of[k] == object &&
+                      !LLVMIsALoadInst(c->flow.insns[c->vary.accesses[k]]);
+        if (object->is_shared && writes > 1)
+            return ev_fail(err, EV_BAD,
+                           "some threads of a block end early, and the kernel writes a shared "
+                           "array in several places");
+    }
     return EV_OK;
 }
 
@@ -427,6 +444,7 @@ static ev_status coarsen(coarsening *c, ev_error *err) {
     else if (is_neighbours(c))
         EV_TRY(check_neighbours(c, err));
     EV_TRY(check_votes(c, err));
+    EV_TRY(check_shared(c, err));
     EV_TRY(ir_check_waits(&c->flow, err));
     EV_TRY(ir_jam_check(&c->vary, err));
     EV_TRY(ir_jam_begin(&c->vary, c->members, c->builder, &c->jam, err));

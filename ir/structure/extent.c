@@ -57,9 +57,16 @@ static LLVMValueRef choose(const reader *r, LLVMIntPredicate p, LLVMValueRef a, 
     return LLVMBuildSelect(r->builder, first, a, b, "");
 }
 
+/* As base/expr.c: one more where the rest is not 0 and has the divisor's sign. */
 static LLVMValueRef ceil_div(const reader *r, LLVMValueRef a, LLVMValueRef b) {
-    LLVMValueRef less = LLVMBuildSub(r->builder, b, constant(r, 1), "");
-    return LLVMBuildSDiv(r->builder, LLVMBuildAdd(r->builder, a, less, ""), b, "");
+    LLVMValueRef zero = constant(r, 0);
+    LLVMValueRef quotient = LLVMBuildSDiv(r->builder, a, b, "");
+    LLVMValueRef rest = LLVMBuildSRem(r->builder, a, b, "");
+    LLVMValueRef is_left = LLVMBuildICmp(r->builder, LLVMIntNE, rest, zero, "");
+    LLVMValueRef signs = LLVMBuildXor(r->builder, rest, b, "");
+    LLVMValueRef alike = LLVMBuildICmp(r->builder, LLVMIntSGE, signs, zero, "");
+    LLVMValueRef more = LLVMBuildAnd(r->builder, is_left, alike, "");
+    return LLVMBuildAdd(r->builder, quotient, LLVMBuildZExt(r->builder, more, r->type, ""), "");
 }
 
 static LLVMValueRef read_call(reader *r, const char *name, size_t length) {

@@ -83,23 +83,50 @@ static bool has_other_places(const ir_flow *flow, const bool *is_place, const ir
     return false;
 }
 
-/* Whether threads stay only if their number is below something that is the same for all. */
-static bool bounds(const ir_flow *flow, const bool *is_place, const ir_test *test, uint32_t axis,
-                   uint32_t size) {
+/* Whether a form less its places is an argument, times -1 or 1 against the places' factor. */
+static bool is_against(const ir_affine *form, LLVMValueRef argument, int64_t factor) {
+    if (form->constant != 0)
+        return false;
+    for (uint32_t i = 0; i < form->count; i++) {
+        if (ir_flat_without_casts(form->terms[i].value) == argument)
+            return form->terms[i].factor == -factor;
+    }
+    return false;
+}
+
+/* The terms of a form that are no places along the axis. */
+static uint32_t other_terms(const ir_affine *form, uint32_t axis, uint32_t size) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < form->count; i++)
+        count += !ir_flat_reads(form->terms[i].value, "tid", axis) &&
+                 first_threads(&form->terms[i], axis, size) == 0;
+    return count;
+}
+
+/* Whether threads stay only if their number is below the argument. */
+static bool bounds(const ir_flow *flow, const bool *is_place, const ir_test *test,
+                   LLVMValueRef argument, uint32_t axis, uint32_t size) {
     ir_affine form;
     LLVMIntPredicate p = LLVMIntEQ;
     if (!ir_affine_of_condition(test->condition, &form, &p) ||
         has_other_places(flow, is_place, &form, axis, size))
         return false;
     int64_t factor = ir_flat_factor(&form, axis, size);
-    bool below = p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntULT || p == LLVMIntULE;
-    bool above = p == LLVMIntSGT || p == LLVMIntSGE || p == LLVMIntUGT || p == LLVMIntUGE;
+    if ((factor != 1 && factor != -1) || other_terms(&form, axis, size) != 1 ||
+        !is_against(&form, argument, factor))
+        return false;
+    bool below = p == LLVMIntSLT || p == LLVMIntULT;
+    bool above = p == LLVMIntSGT || p == LLVMIntUGT;
+    if (test->leaves_if) { /* a thread goes where its number is not below */
+        below = p == LLVMIntSLE || p == LLVMIntULE;
+        above = p == LLVMIntSGE || p == LLVMIntUGE;
+    }
     return ((test->leaves_if ? above : below) && factor > 0) ||
            ((test->leaves_if ? below : above) && factor < 0);
 }
 
 /* Whether one of the kernel's tests at its beginning does so for the number along the axis. */
-static bool is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size) {
+static bool is_bounded(const ir_flow *flow, LLVMValueRef argument, uint32_t axis, uint32_t size) {
     ir_guards guards;
     bool bounded = false;
     bool *is_place = EV_NEW_ARRAY(flow->arena, bool, flow->insn_count + 1);
@@ -111,29 +138,38 @@ static bool is_bounded(const ir_flow *flow, uint32_t axis, uint32_t size) {
     }
     ir_guards_find(flow, false, &guards);
     for (uint32_t t = 0; is_place && t < guards.test_count; t++)
-        bounded |= bounds(flow, is_place, &guards.tests[t], axis, size);
+        bounded |= bounds(flow, is_place, &guards.tests[t], argument, axis, size);
     return bounded;
 }
 
-/* Whether the grid has just the blocks that its threads need: "ceil_div(E, size)", of sums and
- * products. A grid that is capped may have fewer threads than the kernel's test lets pass. */
-static bool has_all_blocks(const ir_structure *s, uint32_t axis) {
+/* The argument n of a grid that has just the blocks for n threads: "ceil_div(n, size)"; NULL: the
+ * grid is another one. A grid that is capped may have fewer threads than the kernel's test lets
+ * pass, and a test by another number more. */
+static LLVMValueRef extent_argument(const ir_structure *s, uint32_t axis) {
     static const char call[] = "ceil_div(";
     const launch_rule *rule = ir_structure_rule(s);
     const char *at = rule ? rule->grid[axis] : "";
-    if (strncmp(at, call, sizeof call - 1) != 0 || strpbrk(at, "?<>=") || strstr(at, "min("))
-        return false;
+    if (strncmp(at, call, sizeof call - 1) != 0)
+        return NULL;
     at += sizeof call - 1;
-    for (unsigned depth = 1; *at && depth > 0; at++) {
-        depth += *at == '(';
-        depth -= *at == ')';
+    size_t length = strcspn(at, ",");
+    const char *size = at + length + (at[length] == ',');
+    size += strspn(size, " ");
+    if (strcspn(size, " ()") + 1 != strlen(size))
+        return NULL; /* not one number or name to the end */
+    for (size_t i = 0; i < s->source->argument_count; i++) {
+        const char *name = s->source->arguments[i];
+        if (i < LLVMCountParams(s->function) && strlen(name) == length &&
+            strncmp(name, at, length) == 0)
+            return LLVMGetParam(s->function, (unsigned)i);
     }
-    return *at == '\0';
+    return NULL;
 }
 
 bool ir_flat_keeps_others_away(const ir_structure *s, const ir_flow *flow, uint32_t axis,
                                uint32_t size) {
-    return has_all_blocks(s, axis) && is_bounded(flow, axis, size);
+    LLVMValueRef argument = extent_argument(s, axis);
+    return argument && is_bounded(flow, argument, axis, size);
 }
 
 static LLVMValueRef never_wraps(LLVMValueRef value) {

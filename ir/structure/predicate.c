@@ -13,6 +13,7 @@
 enum { AXES = 3 };
 
 typedef struct predicating {
+    bool is_unsigned; /* the comparison in question reads its sides as numbers without sign */
     ir_structure *s;
     ir_flow flow;
     ir_vary vary;
@@ -107,6 +108,79 @@ static course joined(course a, course b) {
 
 static course course_of(const predicating *p, LLVMValueRef value, unsigned depth);
 
+/* Whether a value is computed of indices, sizes and small numbers alone: the number of a thread,
+ * which the launch keeps far from the end of 32 bits. What such a value is does not depend on data,
+ * so the gates see it in each case. */
+static bool is_number_of_thread(LLVMValueRef value, unsigned depth) {
+    enum { SMALL = 1 << 16 };
+    if (LLVMIsAConstantInt(value))
+        return LLVMConstIntGetZExtValue(value) <= SMALL;
+    if (depth == 0 || !LLVMIsAInstruction(value))
+        return false;
+    if (LLVMIsACallInst(value)) {
+        const char *name = ir_call_name(value);
+        bool is_least =
+            strncmp(name, "llvm.umin.", 10) == 0 || strncmp(name, "llvm.smin.", 10) == 0;
+        return strncmp(name, "llvm.nvvm.read.ptx.sreg.", 24) == 0 ||
+               (is_least && is_number_of_thread(LLVMGetOperand(value, 0), depth - 1) &&
+                is_number_of_thread(LLVMGetOperand(value, 1), depth - 1));
+    }
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAdd:
+    case LLVMSub: /* with a choice: of blocks in another order (relabel.c) */
+    case LLVMSelect:
+    case LLVMICmp:
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMUDiv:
+    case LLVMURem:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMTrunc:
+        break;
+    default:
+        return false;
+    }
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (!is_number_of_thread(LLVMGetOperand(value, (unsigned)k), depth - 1))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a value is as great as its operands say, read as the comparison reads it: nothing wraps
+ * around, and nothing is cut off. */
+static bool is_whole(const predicating *p, LLVMValueRef value) {
+    enum { DEEPEST = 16 };
+    if (is_number_of_thread(value, DEEPEST))
+        return true;
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+        return p->is_unsigned ? LLVMGetNUW(value) : LLVMGetNSW(value);
+    case LLVMOr:
+        return LLVMGetIsDisjoint(value);
+    case LLVMTrunc:
+    case LLVMLShr:
+    case LLVMUDiv:
+    case LLVMURem:
+    case LLVMAnd:
+        return p->is_unsigned && LLVMGetInstructionOpcode(value) != LLVMTrunc;
+    case LLVMSExt:
+    case LLVMSDiv:
+    case LLVMAShr:
+    case LLVMSRem:
+        return !p->is_unsigned;
+    default:
+        return true;
+    }
+}
+
 /* Of a product, quotient or remainder with a factor that is the same for all threads, and taken to
  * be positive. */
 static course course_of_part(const predicating *p, LLVMValueRef value, unsigned depth) {
@@ -129,7 +203,7 @@ static course course_of(const predicating *p, LLVMValueRef value, unsigned depth
         return COURSE_SAME;
     if (axis_of(value) < AXES)
         return COURSE_ROOT;
-    if (depth == 0 || !LLVMIsAInstruction(value))
+    if (depth == 0 || !LLVMIsAInstruction(value) || !is_whole(p, value))
         return COURSE_UNKNOWN;
     switch (LLVMGetInstructionOpcode(value)) {
     case LLVMZExt:
@@ -159,8 +233,10 @@ static course course_of(const predicating *p, LLVMValueRef value, unsigned depth
 }
 
 /* Whether a - b has its least value at the first thread if `greater`, else its greatest. */
-static bool ends_by(const predicating *p, LLVMValueRef compare, bool greater) {
+static bool ends_by(predicating *p, LLVMValueRef compare, bool greater) {
     enum { DEEPEST = 16 };
+    LLVMIntPredicate is = LLVMGetICmpPredicate(compare);
+    p->is_unsigned = is == LLVMIntUGT || is == LLVMIntUGE || is == LLVMIntULT || is == LLVMIntULE;
     course a = course_of(p, LLVMGetOperand(compare, 0), DEEPEST);
     course b = course_of(p, LLVMGetOperand(compare, 1), DEEPEST);
     course rest = joined(a, turned(b));
@@ -168,7 +244,7 @@ static bool ends_by(const predicating *p, LLVMValueRef compare, bool greater) {
 }
 
 /* Whether a condition has the value at all threads of a block if the first one has it. */
-static bool ends_block(const predicating *p, LLVMValueRef condition, bool value, unsigned depth) {
+static bool ends_block(predicating *p, LLVMValueRef condition, bool value, unsigned depth) {
     LLVMValueRef parts[2];
     if (!ir_depends_on(&p->flow, p->is_seed[AXES], condition))
         return true;
@@ -199,7 +275,7 @@ static bool ends_block(const predicating *p, LLVMValueRef condition, bool value,
     }
 }
 
-static ev_status check_ends(const predicating *p, ev_error *err) {
+static ev_status check_ends(predicating *p, ev_error *err) {
     enum { DEEPEST = 24 };
     for (uint32_t t = 0; t < p->guards.test_count; t++) {
         const ir_test *test = &p->guards.tests[t];

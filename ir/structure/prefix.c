@@ -324,28 +324,43 @@ uint64_t ir_shared_bytes(LLVMModuleRef module, LLVMValueRef without) {
     return bytes;
 }
 
-/* Whether every launch takes as much dynamic shared memory: numbers and macros tell it. */
-static bool has_fixed_dynamic(const ir_structure *s) {
-    const ir_source *source = s->source;
-    const launch_rule *rule = ir_structure_rule(s);
-    const char **names = EV_NEW_ARRAY(s->arena, const char *, source->name_count + 1);
+/* The first launch of the kernel whose dynamic shared memory depends on more than numbers and
+ * macros; NULL: there is none. */
+static const launch_rule *find_dynamic(const ir_structure *s, const expr_names *macros) {
+    const launch_plan *plan = s->plan;
     bool ignored = false;
     ev_error why;
-    for (size_t i = 0; names && i < source->name_count; i++)
+    for (size_t i = 0; plan && i < plan->launch_count; i++) {
+        const launch_rule *rule = &plan->launches[i];
+        if (strcmp(rule->entry, plan->launches[plan->main].entry) == 0 &&
+            expr_check(rule->shared, macros, &ignored, &why) != EV_OK)
+            return rule;
+    }
+    return NULL;
+}
+
+/* EV_BAD: a launch may leave no room for more shared memory. */
+static ev_status check_dynamic(const ir_structure *s, ev_error *err) {
+    const ir_source *source = s->source;
+    const char **names = EV_NEW_ARRAY(s->arena, const char *, source->name_count + 1);
+    if (!names)
+        return ev_fail_memory(err, source->name_count);
+    for (size_t i = 0; i < source->name_count; i++)
         names[i] = source->names[i].name;
-    const expr_names macros = {names, source->name_count};
-    return !rule || (names && expr_check(rule->shared, &macros, &ignored, &why) == EV_OK);
+    const launch_rule *rule = find_dynamic(s, &(const expr_names){names, source->name_count});
+    return rule ? ev_fail(err, EV_BAD,
+                          "the arrays would take more shared memory, and a launch takes %s bytes "
+                          "of dynamic shared memory already",
+                          rule->shared)
+                : EV_OK;
 }
 
 /* Refuses copies of shared arrays and tiles that the assembler or a launch would not take together.
  * `before`: the bytes of the arrays before the edit. */
 static ev_status check_shared(const ir_structure *s, uint64_t before, ev_error *err) {
     uint64_t bytes = ir_shared_bytes(s->base->module, NULL);
-    if (bytes > before && !has_fixed_dynamic(s))
-        return ev_fail(err, EV_BAD,
-                       "the arrays would take more shared memory, and a launch takes %s bytes of "
-                       "dynamic shared memory already",
-                       ir_structure_rule(s)->shared);
+    if (bytes > before)
+        EV_TRY(check_dynamic(s, err));
     if (bytes > IR_MOST_SHARED)
         return ev_fail(err, EV_BAD,
                        "the arrays would take %llu bytes of static shared memory, more than %d",

@@ -8,10 +8,12 @@
  *
  * Refused: the kernel's own tests at its beginning, which send threads home; a loop, or a way from
  * the condition to the loop, that does more than to compute and load, that divides by what is not
- * known, or that loads from places which memory names; a loop inside that does not count. Guessed:
- * what the loop loads may be loaded where the condition does not hold, and a number of turns that
- * is loaded is sound there. The gates see an address that is out of bounds or was never written.
- * What was known because the condition held, such as an assumption, is forgotten. */
+ * known, or that loads from places which memory names; a loop inside that does not count. Refused
+ * as well: a number of turns that is loaded or chosen, which may be large where the condition does
+ * not hold. Guessed: what the loop loads may be loaded there. The gates see an address that is out
+ * of bounds or was never written. What was known because the condition held, such as an assumption,
+ * is forgotten. */
+#include "ir/structure/analyses/affine_internal.h"
 #include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
@@ -75,6 +77,17 @@ static ev_status check_block(const raising *r, uint32_t block, ev_error *err) {
     return EV_OK;
 }
 
+/* The loop counts, and as often where the condition does not hold. */
+static ev_status check_turns(const raising *r, const ir_loop *loop, ev_error *err) {
+    EV_TRY(ir_loop_check_counts(&r->flow, loop, err));
+    if (!ir_is_plain(&r->flow, loop->start, IR_COUNTERS_ALL) ||
+        !ir_is_plain(&r->flow, loop->bound, IR_COUNTERS_ALL))
+        return ev_fail(err, EV_BAD,
+                       "the loop's number of turns depends on a choice or on memory, and the "
+                       "condition may keep the loop from running too often");
+    return EV_OK;
+}
+
 static ev_status find_loop(raising *r, const ir_edit *edit, ev_error *err) {
     const ir_flow *flow = &r->flow;
     uint32_t at =
@@ -86,7 +99,7 @@ static ev_status find_loop(raising *r, const ir_edit *edit, ev_error *err) {
         return ev_fail(err, EV_BAD, "the loop is entered in more than one place");
     for (uint32_t l = 0; l < flow->loop_count; l++) {
         if (r->loop->holds[flow->loops[l].header])
-            EV_TRY(ir_loop_check_counts(flow, &flow->loops[l], err));
+            EV_TRY(check_turns(r, &flow->loops[l], err));
     }
     for (uint32_t b = 0; b < flow->count; b++) {
         if (!r->loop->holds[b])

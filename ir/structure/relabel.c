@@ -55,6 +55,18 @@ static bool kernel_reads(const relabelling *r, const char *name) {
 /* ---- threads ----------------------------------------------------------------------------------
  */
 
+/* Calls and assembly may read the registers that the kernel's own code is given other values for.
+ */
+static ev_status check_calls(const relabelling *r, ev_error *err) {
+    for (uint32_t i = 0; i < r->flow.insn_count; i++) {
+        LLVMValueRef insn = r->flow.insns[i];
+        if (ir_deed_of(insn) == IR_DEED_UNKNOWN || ir_names_register(insn))
+            return ev_fail(err, EV_BAD, "the kernel calls %s",
+                           ir_call_name(insn)[0] ? ir_call_name(insn) : "assembly");
+    }
+    return EV_OK;
+}
+
 static ev_status check_threads(const relabelling *r, const ir_edit *edit, ev_error *err) {
     const uint32_t *block = r->s->base->block;
     int64_t width = edit->has_option ? edit->option : 0;
@@ -75,6 +87,7 @@ static ev_status check_threads(const relabelling *r, const ir_edit *edit, ev_err
 
 static ev_status relabel_threads(const relabelling *r, const ir_edit *edit, ev_error *err) {
     EV_TRY(check_threads(r, edit, err));
+    EV_TRY(check_calls(r, err));
     uint32_t w = (uint32_t)edit->option, h = IR_WARP / w, wide = r->s->base->block[0];
     LLVMValueRef x = read_register(r, "tid", 0);
     LLVMValueRef y = read_register(r, "tid", 1);
@@ -96,6 +109,7 @@ static ev_status relabel_blocks(const relabelling *r, const ir_edit *edit, ev_er
     if (!kernel_reads(r, "ctaid.x") || !kernel_reads(r, "ctaid.y"))
         return ev_fail(err, EV_BAD, "the kernel does not read the block index in x and y");
     EV_TRY(ir_check_waits(&r->flow, err));
+    EV_TRY(check_calls(r, err));
     LLVMValueRef rows = number(r, (uint64_t)edit->option);
     LLVMValueRef wide = read_register(r, "nctaid", 0);
     LLVMValueRef high = read_register(r, "nctaid", 1);

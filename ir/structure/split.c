@@ -52,10 +52,10 @@ static ev_status check_reads(const splitting *p, ev_error *err) {
     LLVMModuleRef module = p->s->base->module;
     for (uint32_t s = 0; s < flow->insn_count; s++) {
         LLVMValueRef to = NULL, from = NULL;
-        if (ir_deed_of(flow->insns[s]) != IR_DEED_STORE)
+        if (!ir_pointer_of(flow->insns[s]) || LLVMIsALoadInst(flow->insns[s]))
             continue;
         (void)ir_affine_of_address(module, ir_pointer_of(flow->insns[s]), &to);
-        if (LLVMIsAAllocaInst(to))
+        if (LLVMIsAAllocaInst(to) && ir_deed_of(flow->insns[s]) == IR_DEED_STORE)
             return ev_fail(err, EV_BAD, "the kernel has a local array");
         for (uint32_t l = 0; l < flow->insn_count; l++) {
             if (!LLVMIsALoadInst(flow->insns[l]) || !ir_flow_leads(flow, s, l))

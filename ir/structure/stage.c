@@ -174,20 +174,90 @@ static bool is_under(const ir_flow *flow, uint32_t block, LLVMValueRef condition
     return false;
 }
 
-/* Whether a thread has effects under the condition. */
-static bool keeps_from_effects(const ir_staging *g, LLVMValueRef condition) {
-    for (uint32_t i = 0; i < g->flow.insn_count; i++) {
-        if (ir_has_effect(g->flow.insns[i]) && is_under(&g->flow, g->flow.home[i], condition))
+/* Conditions, of which one holds where a value is not what a choice made of it. */
+typedef struct conditions {
+    LLVMValueRef of[8];
+    uint32_t count;
+} conditions;
+
+static bool is_under_any(const ir_flow *flow, uint32_t block, const conditions *c) {
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (is_under(flow, block, c->of[i]))
             return true;
     }
     return false;
+}
+
+static bool is_reached(const ir_flow *flow, const bool *reached, LLVMValueRef value) {
+    uint32_t insn = ir_flow_insn(flow, value);
+    return insn != IR_NONE && reached[insn];
+}
+
+/* Whether a choice takes a reached value where its condition does not hold, and depends on it in no
+ * other way. */
+static bool is_second_choice(const ir_flow *flow, const bool *reached, LLVMValueRef insn) {
+    return LLVMIsASelectInst(insn) && !is_reached(flow, reached, LLVMGetOperand(insn, 0)) &&
+           !is_reached(flow, reached, LLVMGetOperand(insn, 1));
+}
+
+/* Marks what is computed from a value, up to choices that may take another one. */
+static bool grow_reached(const ir_flow *flow, bool *reached) {
+    bool grows = false;
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        LLVMValueRef insn = flow->insns[i];
+        bool now = false;
+        for (int k = 0; k < LLVMGetNumOperands(insn) && !now; k++)
+            now = is_reached(flow, reached, LLVMGetOperand(insn, (unsigned)k));
+        now = now && !reached[i] && !is_second_choice(flow, reached, insn);
+        grows |= now;
+        reached[i] |= now;
+    }
+    return grows;
+}
+
+/* Whether what follows from a branch is under one of the conditions, other than to wait. */
+static bool keeps_behind(const ir_flow *flow, uint32_t branch, const conditions *c) {
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        if (ir_has_effect(flow->insns[i]) && ir_deed_of(flow->insns[i]) != IR_DEED_BARRIER &&
+            ir_dominance_over(&flow->over, branch, flow->home[i]) &&
+            !is_under_any(flow, flow->home[i], c))
+            return false;
+    }
+    return true;
+}
+
+/* Whether what a thread does with a value, and what the value decides, is under one of the
+ * conditions. */
+static bool keeps_from_effects(const ir_staging *g, LLVMValueRef value, conditions c) {
+    const ir_flow *flow = &g->flow;
+    bool *reached = EV_NEW_ARRAY(flow->arena, bool, flow->insn_count + 1);
+    if (!reached || c.count == sizeof c.of / sizeof c.of[0])
+        return false;
+    c.of[c.count++] = LLVMGetOperand(value, 0);
+    reached[ir_flow_insn(flow, value)] = true;
+    while (grow_reached(flow, reached)) {
+    }
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        LLVMValueRef insn = flow->insns[i];
+        if (!reached[i]) {
+            bool goes_on =
+                LLVMIsASelectInst(insn) && is_reached(flow, reached, LLVMGetOperand(insn, 2));
+            if (goes_on && !keeps_from_effects(g, insn, c))
+                return false;
+        } else if (!is_under_any(flow, flow->home[i], &c) &&
+                   (ir_has_effect(insn) ||
+                    (LLVMIsATerminatorInst(insn) && !keeps_behind(flow, flow->home[i], &c)))) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Whether a choice is that of a thread without work, which takes another one's place: of places
  * alone, by arithmetic of places. Its effects are skipped by the same condition. */
 static bool is_of_idle_threads(ir_staging *g, LLVMValueRef choice) {
     enum { DEEPEST_CONDITION = 12 };
-    if (!keeps_from_effects(g, LLVMGetOperand(choice, 0)))
+    if (!keeps_from_effects(g, choice, (conditions){0}))
         return false;
     uint32_t mask =
         ir_stage_mask(g, LLVMGetOperand(choice, 1)) | ir_stage_mask(g, LLVMGetOperand(choice, 2));

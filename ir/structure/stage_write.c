@@ -111,6 +111,21 @@ static LLVMValueRef first_turn(const tiling *t) {
     return t->carried[ir_flow_insn(&t->g->flow, t->g->loop->induction)];
 }
 
+/* Whether the last turn of a tile stays in the loop, where the first one does: the bound is further
+ * than the turns of the tile, as a number without sign. So nothing wraps around. */
+static LLVMValueRef reaches_bound(const tiling *t, LLVMValueRef first, LLVMValueRef bound) {
+    const ir_loop *loop = t->g->loop;
+    bool up = loop->step > 0;
+    bool may_equal = loop->stays == LLVMIntSLE || loop->stays == LLVMIntULE ||
+                     loop->stays == LLVMIntSGE || loop->stays == LLVMIntUGE;
+    uint64_t span = (uint64_t)(up ? loop->step : -loop->step) * (t->g->tile - 1);
+    LLVMValueRef any = LLVMBuildICmp(t->builder, loop->stays, first, bound, "");
+    LLVMValueRef left = LLVMBuildSub(t->builder, up ? bound : first, up ? first : bound, "");
+    LLVMValueRef fits = LLVMBuildICmp(t->builder, may_equal ? LLVMIntUGE : LLVMIntUGT, left,
+                                      LLVMConstInt(LLVMTypeOf(first), span, false), "");
+    return LLVMBuildAnd(t->builder, any, fits, "");
+}
+
 /* Goes on to a tile if all of its turns are in the loop. Numbers of 32 bits are compared as 64. */
 static void write_top(const tiling *t) {
     const ir_loop *loop = t->g->loop;
@@ -121,7 +136,9 @@ static void write_top(const tiling *t) {
     LLVMValueRef bound = LLVMBuildIntCast2(t->builder, loop->bound, wide, is_signed, "");
     LLVMValueRef last =
         LLVMBuildAdd(t->builder, first, LLVMConstInt(wide, (unsigned long long)span, true), "");
-    LLVMValueRef fits = LLVMBuildICmp(t->builder, loop->stays, last, bound, "");
+    bool is_wide = LLVMTypeOf(first_turn(t)) == wide && loop->stays != LLVMIntNE;
+    LLVMValueRef fits = is_wide ? reaches_bound(t, first, bound)
+                                : LLVMBuildICmp(t->builder, loop->stays, last, bound, "");
     LLVMBuildCondBr(t->builder, fits, t->fill, t->g->flow.blocks[loop->preheader]);
 }
 

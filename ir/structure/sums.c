@@ -294,82 +294,11 @@ static ev_status check_results(const ir_sums *p, ev_error *err) {
     return EV_OK;
 }
 
-static const ir_loop *loop_of_counter(const ir_flow *flow, LLVMValueRef phi) {
-    for (uint32_t l = 0; l < flow->loop_count; l++) {
-        if (flow->loops[l].induction == phi)
-            return &flow->loops[l];
-    }
-    return NULL;
-}
-
-enum { LARGE_FACTOR = 4096, LARGE_SHIFT = 12 }; /* a place times so much nears the end of 32 bits */
-
-static bool has_large_factor(LLVMValueRef value) {
-    LLVMOpcode op = LLVMGetInstructionOpcode(value);
-    bool scales = (op == LLVMShl || op == LLVMMul) && LLVMIsAConstantInt(LLVMGetOperand(value, 1));
-    int64_t by = scales ? LLVMConstIntGetSExtValue(LLVMGetOperand(value, 1)) : 0;
-    return op == LLVMShl ? by >= LARGE_SHIFT : by > LARGE_FACTOR || by < -LARGE_FACTOR;
-}
-
-/* Whether a value comes from scalar arguments or from memory, or from a place times a large number.
- * A loop's counter comes from where its start does. */
-static bool is_of_data(const ir_flow *flow, LLVMValueRef value, unsigned depth) {
-    if (LLVMIsAArgument(value))
-        return LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMPointerTypeKind;
-    if (ir_flow_insn(flow, value) == IR_NONE)
-        return false;
-    ir_deed deed = ir_deed_of(value);
-    if (depth == 0 || deed == IR_DEED_LOAD || deed == IR_DEED_COUNTED)
-        return true;
-    if (LLVMIsAPHINode(value)) {
-        const ir_loop *loop = loop_of_counter(flow, value);
-        return !loop || loop->step > LARGE_FACTOR || is_of_data(flow, loop->start, depth - 1);
-    }
-    if (has_large_factor(value))
-        return true;
-    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
-        if (is_of_data(flow, LLVMGetOperand(value, (unsigned)k), depth - 1))
-            return true;
-    }
-    return false;
-}
-
-/* Whether the loop's counter, of 32 bits, may begin anywhere, or end anywhere if it counts down.
- * Threads begin up to a round of turns behind its start, and count on by as many: such a counter
- * would wrap around near the end of its type, where the loop's own does not. */
-static bool may_wrap(const ir_flow *flow, const ir_loop *loop) {
-    bool up = loop->step > 0;
-    return LLVMGetIntTypeWidth(LLVMTypeOf(loop->induction)) <= 32 &&
-           is_of_data(flow, up ? loop->start : loop->bound, DEEPEST_SUM);
-}
-
-/* Whether a round of turns is long beside the type. Other counters of 32 bits are taken not to come
- * near the end of their type: their loop would make millions of turns. Running sums have a rule of
- * their own (running.c). */
-static bool has_long_rounds(const ir_sums *p) {
-    enum { SMALL_STEP = 1024 }; /* of 1,024 threads: 2^20 at once */
-    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(p->loop->induction));
-    bool is_long = p->loop->step > SMALL_STEP || p->loop->step < -SMALL_STEP;
-    return !p->runs && (width < 32 || (width == 32 && is_long));
-}
-
-/* The counter stops at its bound (count_below) if turns run below it. */
-static ev_status check_wrap(const ir_sums *p, ev_error *err) {
-    const ir_loop *loop = p->loop;
-    bool is_below = loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT;
-    if (!p->wraps ||
-        (is_below && !p->runs && LLVMTypeOf(loop->bound) == LLVMTypeOf(loop->induction)))
-        return EV_OK;
-    return ev_fail(
-        err, EV_BAD,
-        "the loop's counter may wrap around: it has less than 32 bits, takes large steps, "
-        "begins at an argument or at a value from memory, or counts down to one");
-}
-
 ev_status ir_sums_check_round(const ir_sums *p, uint32_t threads, ev_error *err) {
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(p->loop->induction));
     uint64_t step = (uint64_t)(p->loop->step < 0 ? -p->loop->step : p->loop->step);
-    if (width > 32 || step * threads <= (UINT64_C(1) << (width - 1)) - 1)
+    uint64_t most = width > 32 ? UINT64_C(1) << 50 : (UINT64_C(1) << (width - 1)) - 1;
+    if (step <= most / threads)
         return EV_OK;
     return ev_fail(err, EV_BAD,
                    "%u turns of steps of %llu are more than a counter of %u bits holds", threads,
@@ -379,14 +308,12 @@ ev_status ir_sums_check_round(const ir_sums *p, uint32_t threads, ev_error *err)
 ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out, ev_error *err) {
     *out = (ir_sums){.flow = flow, .loop = loop, .key = IR_NONE};
     EV_TRY(ir_loop_check_counts(out->flow, out->loop, err));
-    out->wraps = may_wrap(out->flow, out->loop);
     for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++)
         EV_TRY(add_sum(out, flow->insns[i], err));
     mark_key(out);
     for (uint32_t i = 0; i < out->count; i++)
         out->runs |= out->items[i].runs;
-    out->wraps |= has_long_rounds(out);
-    EV_TRY(check_wrap(out, err));
+    EV_TRY(ir_sums_check_wrap(out, err));
     return check_results(out, err);
 }
 
@@ -702,13 +629,20 @@ static bool is_apart(const ir_share *share, LLVMValueRef base) {
     return false;
 }
 
+/* The pointer that an instruction reads by; NULL: it reads no memory. */
+static LLVMValueRef read_by(LLVMValueRef insn) {
+    if (LLVMIsAMemCpyInst(insn) || LLVMIsAMemMoveInst(insn))
+        return LLVMGetOperand(insn, 1);
+    return LLVMIsAStoreInst(insn) ? NULL : ir_pointer_of(insn);
+}
+
 /* Whether the kernel reads by a base. */
 static bool is_read(const ir_share *share, LLVMValueRef base) {
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(share->s->function); b;
          b = LLVMGetNextBasicBlock(b)) {
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
-            LLVMValueRef from = NULL, pointer = ir_pointer_of(i);
-            if (!pointer || LLVMIsAStoreInst(i))
+            LLVMValueRef from = NULL, pointer = read_by(i);
+            if (!pointer)
                 continue;
             (void)ir_affine_of_address(share->s->base->module, pointer, &from);
             if (from == base || (from && LLVMIsAInstruction(from))) /* that may lead anywhere */
@@ -718,13 +652,13 @@ static bool is_read(const ir_share *share, LLVMValueRef base) {
     return false;
 }
 
-/* Whether other lanes may read what a store writes: in shared memory, in an array that the kernel
+/* Whether other lanes may read what an effect writes: in shared memory, in an array that the kernel
  * reads, or in one that callers may pass twice. */
 static bool is_for_others(const ir_share *share, LLVMValueRef insn) {
-    LLVMValueRef base = NULL;
-    if (!LLVMIsAStoreInst(insn))
+    LLVMValueRef base = NULL, pointer = ir_pointer_of(insn);
+    if (!pointer)
         return false;
-    (void)ir_affine_of_address(share->s->base->module, LLVMGetOperand(insn, 1), &base);
+    (void)ir_affine_of_address(share->s->base->module, pointer, &base);
     return !base || !is_apart(share, base) || is_read(share, base);
 }
 

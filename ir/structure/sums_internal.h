@@ -58,6 +58,8 @@ typedef struct ir_sums {
  * bound at its top, it carries something else, or something else is used behind it. */
 ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out,
                        ev_error *err) EV_CHECKED;
+/* Sets `wraps`. EV_BAD: the loop's counter may wrap around, and cannot be stopped at its bound. */
+ev_status ir_sums_check_wrap(ir_sums *p, ev_error *err) EV_CHECKED;
 /* EV_BAD: so many turns at once are further apart than the loop's counter, of up to 32 bits, holds.
  */
 ev_status ir_sums_check_round(const ir_sums *p, uint32_t threads, ev_error *err) EV_CHECKED;

@@ -17,6 +17,7 @@
  * Exchange by shared memory needs barriers, so early returns become predicates first
  * (predicate.c), unless a block is one team. */
 #include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/apart_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
 #include "ir/structure/sums_internal.h"
@@ -106,131 +107,6 @@ static ev_status check_deeds(const teaming *t, ev_error *err) {
 /* ---- which loops are spread -------------------------------------------------------------------
  */
 
-/* Whether a value is a running sum of the loop. Turns that add nothing have the same one. */
-static bool is_running(const ir_sums *sums, LLVMValueRef value) {
-    for (uint32_t i = 0; i < sums->count; i++) {
-        ir_sum_kind kind = IR_SUM_NONE;
-        if (sums->items[i].runs && ir_sum_leads_to(sums, value, sums->items[i].phi, &kind))
-            return true;
-    }
-    return false;
-}
-
-/* What a quotient or shift of the loop's counter divides it by; 0: it is another value. */
-static uint64_t divides_turn(const ir_sums *sums, LLVMValueRef value) {
-    LLVMOpcode op = LLVMGetInstructionOpcode(value);
-    bool shifts = op == LLVMLShr || op == LLVMAShr;
-    if (!shifts && op != LLVMUDiv && op != LLVMSDiv)
-        return 0;
-    LLVMValueRef of = LLVMGetOperand(value, 0), by = LLVMGetOperand(value, 1);
-    if (of != sums->loop->induction || !LLVMIsAConstantInt(by))
-        return 0;
-    uint64_t number = LLVMConstIntGetZExtValue(by);
-    return shifts ? UINT64_C(1) << (number & 63) : number;
-}
-
-/* Whether several turns may have one value by it. */
-static bool folds_turns(const ir_sums *sums, LLVMValueRef value) {
-    LLVMOpcode op = LLVMGetInstructionOpcode(value);
-    uint64_t step = (uint64_t)(sums->loop->step < 0 ? -sums->loop->step : sums->loop->step);
-    uint64_t by = divides_turn(sums, value);
-    if (by != 0)
-        return step < by;
-    return ir_divides(value) || op == LLVMAnd || op == LLVMLShr || op == LLVMAShr ||
-           op == LLVMTrunc || op == LLVMSelect || op == LLVMICmp;
-}
-
-/* Whether a value differs by the loop's counter, other than by way of a running sum. */
-static bool depends_on_turn(const ir_sums *sums, LLVMValueRef value, unsigned depth) {
-    if (value == sums->loop->induction)
-        return true;
-    if (depth == 0 || ir_flow_insn(sums->flow, value) == IR_NONE || LLVMIsAPHINode(value) ||
-        is_running(sums, value) || folds_turns(sums, value))
-        return false;
-    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
-        if (depends_on_turn(sums, LLVMGetOperand(value, (unsigned)k), depth - 1))
-            return true;
-    }
-    return false;
-}
-
-static bool same_form(const ir_affine *a, const ir_affine *b) {
-    ir_affine rest = *a;
-    return ir_affine_add(&rest, b, -1) && rest.count == 0 && rest.constant == 0;
-}
-
-/* Whether what the loop loads at an address of a store's array is what the same turn stores to. */
-static bool loads_own(const teaming *t, const ir_loop *loop, LLVMValueRef to,
-                      const ir_affine *form) {
-    LLVMModuleRef module = t->s->base->module;
-    for (uint32_t i = 0; i < t->flow.insn_count; i++) {
-        LLVMValueRef load = t->flow.insns[i], from = NULL;
-        if (!loop->holds[t->flow.home[i]] || ir_deed_of(load) != IR_DEED_LOAD)
-            continue;
-        ir_affine at = ir_affine_of_address(module, LLVMGetOperand(load, 0), &from);
-        if (from == to && !same_form(&at, form))
-            return false;
-    }
-    return true;
-}
-
-static bool commutes(LLVMAtomicRMWBinOp op) {
-    switch (op) {
-    case LLVMAtomicRMWBinOpAdd:
-    case LLVMAtomicRMWBinOpSub:
-    case LLVMAtomicRMWBinOpAnd:
-    case LLVMAtomicRMWBinOpOr:
-    case LLVMAtomicRMWBinOpXor:
-    case LLVMAtomicRMWBinOpMax:
-    case LLVMAtomicRMWBinOpMin:
-    case LLVMAtomicRMWBinOpUMax:
-    case LLVMAtomicRMWBinOpUMin:
-    case LLVMAtomicRMWBinOpFAdd:
-        return true;
-    default: /* an exchange leaves the last turn's value */
-        return false;
-    }
-}
-
-/* Whether the turns' atomics may happen in another order: they are of one kind, and nothing else of
- * the loop meets what they change. */
-static bool may_change_places(const teaming *t, const ir_loop *loop, LLVMValueRef atomic) {
-    LLVMModuleRef module = t->s->base->module;
-    if (!LLVMIsAAtomicRMWInst(atomic) || !commutes(LLVMGetAtomicRMWBinOp(atomic)))
-        return false;
-    for (uint32_t i = 0; i < t->flow.insn_count; i++) {
-        LLVMValueRef other = t->flow.insns[i];
-        bool is_alike = LLVMIsAAtomicRMWInst(other) &&
-                        LLVMGetAtomicRMWBinOp(other) == LLVMGetAtomicRMWBinOp(atomic);
-        if (loop->holds[t->flow.home[i]] && ir_pointer_of(other) && !is_alike &&
-            !ir_affine_apart(module, atomic, other))
-            return false;
-    }
-    return true;
-}
-
-/* Whether the loop's stores go elsewhere in each turn, as far as addresses tell. Atomics that may
- * change places happen as often as before. */
-static bool turns_are_apart(const teaming *t, const ir_sums *sums) {
-    const ir_loop *loop = sums->loop;
-    enum { DEEPEST = 32 };
-    LLVMModuleRef module = t->s->base->module;
-    for (uint32_t i = 0; i < t->flow.insn_count; i++) {
-        LLVMValueRef insn = t->flow.insns[i], base = NULL;
-        ir_deed deed = ir_deed_of(insn);
-        if (!loop->holds[t->flow.home[i]] || deed == IR_DEED_PURE || deed == IR_DEED_LOAD ||
-            deed == IR_DEED_MARKER || may_change_places(t, loop, insn))
-            continue;
-        if (deed != IR_DEED_STORE || !LLVMIsAStoreInst(insn))
-            return false;
-        ir_affine form = ir_affine_of_address(module, LLVMGetOperand(insn, 1), &base);
-        if (!depends_on_turn(sums, LLVMGetOperand(insn, 1), DEEPEST) ||
-            !loads_own(t, loop, base, &form))
-            return false;
-    }
-    return true;
-}
-
 /* Whether a loop is worth to be spread: it makes a sum or has effects. */
 static bool does_work(const teaming *t, const ir_sums *sums) {
     bool any = sums->any;
@@ -265,8 +141,10 @@ static ev_status list_loops(teaming *t, ev_error *err) {
             ir_sums_find(&t->flow, loop, sums, &why) != EV_OK ||
             ir_sums_check_round(sums, t->size, &why) != EV_OK)
             continue;
-        if (!turns_are_apart(t, sums))
-            (void)ev_fail(&why, EV_BAD, "the loop's turns write to one place or wait");
+        if (!ir_turns_are_apart(t->s->base->module, &t->flow, loop))
+            (void)ev_fail(&why, EV_BAD,
+                          "the loop's turns write to one place, to places that are not known to "
+                          "differ, or wait");
         else if (sums->runs && by_memory(t))
             (void)ev_fail(&why, EV_BAD,
                           "a turn of the loop uses a sum that the loop makes, and the threads of "
@@ -308,15 +186,21 @@ static ev_status check_barriers(const teaming *t, ev_error *err) {
     return EV_OK;
 }
 
-/* Whether all threads wait for each other between a load and a store: at the end of a loop. */
+/* Whether each way between two instructions passes the end of a loop. */
+static bool is_between(const teaming *t, const ir_loop *loop, uint32_t from, uint32_t to) {
+    const ir_flow *flow = &t->flow;
+    uint32_t a = flow->home[from], b = flow->home[to];
+    return (loop->holds[a] && !loop->holds[b]) ||
+           (ir_dominance_over(&flow->over, a, loop->header) &&
+            ir_dominance_over(&flow->over, loop->exit, b));
+}
+
+/* Whether all threads of a team wait for each other between two instructions: at the end of a loop,
+ * where they exchange what they summed up. Lanes of a warp exchange without a barrier. */
 static bool is_met_between(const teaming *t, uint32_t from, uint32_t to) {
     bool meets = false;
-    for (uint32_t k = 0; k < t->loop_count && !meets; k++) {
-        const ir_loop *loop = t->loops[k].loop;
-        meets = t->loops[k].any &&
-                ir_dominance_over(&t->flow.over, t->flow.home[from], loop->header) &&
-                ir_dominance_over(&t->flow.over, loop->exit, t->flow.home[to]);
-    }
+    for (uint32_t k = 0; k < t->loop_count && by_memory(t); k++)
+        meets |= t->loops[k].any && is_between(t, t->loops[k].loop, from, to);
     return meets;
 }
 
@@ -333,6 +217,74 @@ static ev_status check_reads(const teaming *t, ev_error *err) {
                 return ev_fail(err, EV_BAD,
                                "threads of a team read what its first one writes, and do not wait "
                                "for each other between");
+        }
+    }
+    return EV_OK;
+}
+
+/* The loop, of those whose turns are spread, that holds an instruction; NULL: none. */
+static const ir_sums *spread_around(const teaming *t, uint32_t insn) {
+    for (uint32_t k = 0; k < t->loop_count; k++) {
+        if (t->loops[k].loop->holds[t->flow.home[insn]])
+            return &t->loops[k];
+    }
+    return NULL;
+}
+
+/* The block that runs wherever the instruction does: the header of the loops around whose turns all
+ * run it. */
+static uint32_t runs_with(const teaming *t, uint32_t insn) {
+    uint32_t block = t->flow.home[insn], l = ir_loop_of(&t->flow, block);
+    while (l != IR_NONE && t->flow.loops[l].latch != IR_NONE &&
+           ir_dominance_over(&t->flow.over, block, t->flow.loops[l].latch)) {
+        block = t->flow.loops[l].header;
+        l = t->flow.loops[l].parent;
+    }
+    return block;
+}
+
+/* Whether where one of two accesses runs, the other one does, too. */
+static bool run_together(const teaming *t, uint32_t a, uint32_t b) {
+    const ir_flow *flow = &t->flow;
+    uint32_t x = runs_with(t, a), y = runs_with(t, b);
+    return (ir_dominance_over(&flow->over, x, y) &&
+            ir_dominance_over(&flow->under, y + 1, x + 1)) ||
+           (ir_dominance_over(&flow->over, y, x) && ir_dominance_over(&flow->under, x + 1, y + 1));
+}
+
+/* Whether two accesses, the first of them in a loop, may be of one place, by two threads that do
+ * not wait for each other. */
+static bool may_collide(const teaming *t, uint32_t a, uint32_t b) {
+    LLVMModuleRef module = t->s->base->module;
+    const ir_flow *flow = &t->flow;
+    const ir_sums *of_a = spread_around(t, a), *of_b = spread_around(t, b);
+    if (of_a == of_b || ir_affine_apart(module, flow->insns[a], flow->insns[b]) ||
+        (of_a && of_b &&
+         ir_turns_are_alike(module, flow, of_a->loop, flow->insns[a], of_b->loop,
+                            flow->insns[b])) ||
+        ir_turns_are_beyond(module, flow, of_a->loop, flow->insns[a], flow->insns[b],
+                            run_together(t, a, b)))
+        return false;
+    return (ir_flow_leads(flow, a, b) && !is_met_between(t, a, b)) ||
+           (ir_flow_leads(flow, b, a) && !is_met_between(t, b, a));
+}
+
+/* The turns of a loop write side by side, and what the kernel does with these places elsewhere may
+ * be another thread's. */
+static ev_status check_writes(const teaming *t, ev_error *err) {
+    const ir_flow *flow = &t->flow;
+    for (uint32_t a = 0; a < flow->insn_count; a++) {
+        LLVMValueRef write = flow->insns[a];
+        if (!ir_pointer_of(write) || LLVMIsALoadInst(write) || !t->is_shared_out[flow->home[a]])
+            continue;
+        for (uint32_t b = 0; b < flow->insn_count; b++) {
+            bool commute = LLVMIsAAtomicRMWInst(write) && LLVMIsAAtomicRMWInst(flow->insns[b]) &&
+                           LLVMGetAtomicRMWBinOp(write) == LLVMGetAtomicRMWBinOp(flow->insns[b]);
+            if (ir_pointer_of(flow->insns[b]) && !ir_is_field(flow->insns[b]) && !commute &&
+                may_collide(t, a, b))
+                return ev_fail(err, EV_BAD,
+                               "the turns of a loop write what other threads of the team read or "
+                               "write elsewhere, and do not wait for each other between");
         }
     }
     return EV_OK;
@@ -525,6 +477,7 @@ static ev_status team(teaming *t, const ir_edit *edit, ev_error *err) {
         EV_TRY(check_barriers(t, err));
     if (by_memory(t))
         EV_TRY(check_reads(t, err));
+    EV_TRY(check_writes(t, err));
     write_coordinates(t);
     for (uint32_t k = 0; k < t->loop_count; k++) {
         if (t->loops[k].runs)

@@ -282,7 +282,7 @@ static bool list_arguments(const task *t, const task_start *start, macro_lists *
     m->argument_count = count > 0 ? count : t->parameter_count;
     for (size_t p = 0; p < count; p++) {
         m->arguments[p] = "";
-        m->aligns[p] = 1;
+        m->aligns[p] = 0; /* several buffers, or none of the task's */
         if (given[p] < t->argument_count)
             list_argument(&t->arguments[given[p]], t, p, m);
     }

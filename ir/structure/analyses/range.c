@@ -16,6 +16,18 @@ static bool range_of_thread(const ir_ranges *r, LLVMValueRef value, ir_range *ou
     return false;
 }
 
+/* Whether a loop's counter is read as a number without sign alone, other than to count. */
+static bool is_read_without_sign(const ir_loop *loop) {
+    for (LLVMUseRef use = LLVMGetFirstUse(loop->induction); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (!LLVMIsAZExtInst(user) &&
+            !(LLVMIsABinaryOperator(user) && LLVMGetInstructionOpcode(user) == LLVMAdd &&
+              LLVMIsAConstantInt(LLVMGetOperand(user, 1))))
+            return false;
+    }
+    return true;
+}
+
 /* A loop's turn, as a place inside the loop sees it. */
 static bool range_of_turn(const ir_ranges *r, LLVMValueRef value, uint32_t place, ir_range *out) {
     const ir_flow *flow = r->flow;
@@ -29,7 +41,10 @@ static bool range_of_turn(const ir_ranges *r, LLVMValueRef value, uint32_t place
         /* The header sees the value with which the loop ends as well. */
         int64_t turns = place == loop->header ? loop->trips : loop->trips - 1;
         int64_t start = LLVMConstIntGetSExtValue(loop->start), way = turns * loop->step;
-        if (start > INT32_MAX || start < INT32_MIN)
+        unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
+        int64_t limit = width < 32 ? INT64_C(1) << width : INT64_C(1) << 31, end = start + way;
+        if (start >= limit || start < -limit || end >= limit || end < -limit ||
+            (width < 32 && end >= limit / 2 && !is_read_without_sign(loop)))
             return false;
         *out = way >= 0 ? (ir_range){start, start + way} : (ir_range){start + way, start};
         return true;
@@ -100,9 +115,13 @@ static bool range_of(const ir_ranges *r, LLVMValueRef value, uint32_t place, uns
         return range_of_sum(r, value, place, depth, out);
     if (range_of_thread(r, value, out) || range_of_turn(r, value, place, out))
         return true;
-    if (LLVMIsAZExtInst(value) || LLVMIsASExtInst(value))
+    if (LLVMIsAZExtInst(value) || LLVMIsASExtInst(value)) {
+        unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(LLVMGetOperand(value, 0)));
+        int64_t limit =
+            width < 32 && LLVMIsASExtInst(value) ? INT64_C(1) << (width - 1) : INT64_C(1) << 31;
         return depth > 0 && range_of(r, LLVMGetOperand(value, 0), place, depth - 1, out) &&
-               out->least >= 0 && out->most <= INT32_MAX;
+               out->least >= 0 && out->most < limit;
+    }
     int64_t right = LLVMIsABinaryOperator(value) ? ir_right_of(value) : 0;
     if (right == 0)
         return false;

@@ -75,8 +75,15 @@ static const deed_row deeds[] = {
     {"llvm.memmove.", IR_DEED_STORE},
 };
 
+/* A barrier for a number of threads that the source counts, which an edit may change. */
+static bool is_counted_barrier(const char *name) {
+    return begins(name, "llvm.nvvm.barrier.sync.cnt") || strcmp(name, "llvm.nvvm.barrier") == 0;
+}
+
 static ir_deed deed_of_call(LLVMValueRef call) {
     const char *name = ir_call_name(call);
+    if (is_counted_barrier(name) || ir_changes_by_itself(name))
+        return IR_DEED_UNKNOWN;
     for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
         if (begins(name, deeds[i].stem))
             return deeds[i].deed;
@@ -191,18 +198,33 @@ bool ir_reads_register(LLVMValueRef value, const char *name) {
     return begins(callee, stem) && strcmp(callee + sizeof stem - 1, name) == 0;
 }
 
-/* Whether assembly names a special register: its operands begin with $. */
-static bool names_register(LLVMValueRef call) {
-    LLVMValueRef callee = LLVMGetCalledValue(call);
+/* Operands of assembly begin with $. */
+bool ir_names_register(LLVMValueRef value) {
+    LLVMValueRef callee = LLVMIsACallInst(value) ? LLVMGetCalledValue(value) : value;
     size_t length = 0;
     const char *text = LLVMIsAInlineAsm(callee) ? LLVMGetInlineAsmAsmString(callee, &length) : NULL;
     return length > 0 && memchr(text, '%', length) != NULL;
 }
 
+bool ir_may_end_thread(LLVMValueRef insn) {
+    static const char *const words[] = {"exit", "trap", "ret", "bra", "brx", "brkpt"};
+    if (ir_deed_of(insn) != IR_DEED_UNKNOWN)
+        return false;
+    LLVMValueRef callee = LLVMIsACallInst(insn) ? LLVMGetCalledValue(insn) : NULL;
+    size_t length = 0;
+    const char *text =
+        callee && LLVMIsAInlineAsm(callee) ? LLVMGetInlineAsmAsmString(callee, &length) : NULL;
+    bool ends = text == NULL &&
+                (!callee || !LLVMIsAFunction(callee) || !begins(ir_call_name(insn), "llvm."));
+    for (size_t i = 0; text && i < sizeof words / sizeof words[0]; i++)
+        ends |= memmem(text, length, words[i], strlen(words[i])) != NULL;
+    return ends;
+}
+
 bool ir_reads_warp_place(LLVMValueRef value) {
     static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
     const char *name = LLVMIsACallInst(value) ? ir_call_name(value) : "";
-    if (LLVMIsACallInst(value) && names_register(value))
+    if (ir_names_register(value))
         return true;
     return begins(name, stem) &&
            (strstr(name, "laneid") || strstr(name, "lanemask") || strstr(name, "warpid"));
@@ -429,13 +451,102 @@ static bool insn_over(const ir_flow *flow, uint32_t a, uint32_t b) {
     return ir_dominance_over(&flow->over, flow->home[a], flow->home[b]);
 }
 
-/* Whether varying stores that `store` leads to dominate the load. */
+/* Whether two accesses of a thread are to one place. */
+static bool is_one_place(const ir_flow *flow, LLVMValueRef a, LLVMValueRef b) {
+    LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
+    LLVMValueRef of_a = NULL, of_b = NULL;
+    ir_affine at_a = ir_affine_of_address(module, ir_pointer_of(a), &of_a);
+    ir_affine at_b = ir_affine_of_address(module, ir_pointer_of(b), &of_b);
+    return of_a == of_b && ir_affine_add(&at_a, &at_b, -1) && at_a.count == 0 && at_a.constant == 0;
+}
+
+static bool is_told(const ir_flow *flow, LLVMValueRef value, bool in_order, unsigned depth);
+
+static bool are_operands_told(const ir_flow *flow, LLVMValueRef value, bool in_order,
+                              unsigned depth) {
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (!is_told(flow, LLVMGetOperand(value, (unsigned)k), in_order, depth))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a value is computed of indices, counters and numbers alone, so that cases show what comes
+ * of it. in_order: its order beside another number is in question, so arguments may be in it, too,
+ * but in no remainder or bits. */
+static bool is_told(const ir_flow *flow, LLVMValueRef value, bool in_order, unsigned depth) {
+    if (LLVMIsAConstantInt(value))
+        return true;
+    if (in_order && ir_is_plain(flow, value, IR_COUNTERS_ALL))
+        return true;
+    if (depth == 0 || !LLVMIsAInstruction(value) || ir_deed_of(value) != IR_DEED_PURE)
+        return false;
+    if (LLVMIsACallInst(value) || LLVMIsAPHINode(value))
+        return ir_is_plain(flow, value, IR_COUNTERS_ALL);
+    LLVMIntPredicate p = LLVMIsAICmpInst(value) ? LLVMGetICmpPredicate(value) : LLVMIntEQ;
+    if (LLVMIsAICmpInst(value))
+        return are_operands_told(flow, value, p != LLVMIntEQ && p != LLVMIntNE, depth - 1);
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMSDiv:
+    case LLVMUDiv:
+    case LLVMSExt:
+    case LLVMZExt:
+    case LLVMTrunc:
+    case LLVMSelect:
+        return are_operands_told(flow, value, in_order, depth - 1);
+    case LLVMURem:
+    case LLVMSRem:
+        return is_told(flow, LLVMGetOperand(value, 0), false, depth - 1) &&
+               is_told(flow, LLVMGetOperand(value, 1), in_order, depth - 1);
+    default:
+        return are_operands_told(flow, value, false, depth - 1);
+    }
+}
+
+/* Whether told conditions alone decide if one block leads to another. */
+static bool is_led_by_told(const ir_flow *flow, uint32_t from, uint32_t to) {
+    enum { DEEPEST = 16 };
+    for (uint32_t b = 0; b < flow->count; b++) {
+        LLVMValueRef last = ir_flow_last(flow, b);
+        bool between = (b == from || flow->reaches[(size_t)from * flow->count + b]) &&
+                       (b == to || flow->reaches[(size_t)b * flow->count + to]);
+        if (between && LLVMGetNumSuccessors(last) > 1 &&
+            !ir_dominance_over(&flow->under, to + 1, b + 1) &&
+            !(LLVMIsABranchInst(last) && is_told(flow, LLVMGetCondition(last), false, DEEPEST)))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the place of a load is told. */
+static bool is_at_told(const ir_flow *flow, LLVMValueRef load) {
+    enum { DEEPEST = 16 };
+    LLVMValueRef base = NULL;
+    ir_affine at =
+        ir_affine_of_address(LLVMGetGlobalParent(flow->function), ir_pointer_of(load), &base);
+    for (uint32_t i = 0; i < at.count; i++) {
+        if (!is_told(flow, at.terms[i].value, true, DEEPEST))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a varying store follows `store` and dominates the load, so that the load reads nothing of
+ * what `store` wrote: both write one place, or (guessed) all places. Where such a load runs in each
+ * case, the gates see what no store wrote. */
 static bool is_renewed(const ir_vary *vary, const ir_object *object, uint32_t store,
                        uint32_t load) {
     for (uint32_t k = 0; k < vary->access_count; k++) {
         uint32_t s = vary->accesses[k];
         if (s != store && is_varying_write(vary, k, object) && overwrites(vary->flow->insns[s]) &&
-            insn_over(vary->flow, s, load) && ir_flow_leads(vary->flow, store, s))
+            insn_over(vary->flow, s, load) && ir_flow_leads(vary->flow, store, s) &&
+            (is_one_place(vary->flow, vary->flow->insns[store], vary->flow->insns[s]) ||
+             (is_at_told(vary->flow, vary->flow->insns[load]) &&
+              is_led_by_told(vary->flow, vary->flow->home[s], vary->flow->home[load]))))
             return true;
     }
     return false;

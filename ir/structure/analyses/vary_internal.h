@@ -6,9 +6,10 @@
  * memory of the group's own (a shared or local array) after a store that varies. A load from
  * elsewhere varies with its address alone: blocks may not wait for each other's stores.
  *
- * The analysis guesses in one place: a store that dominates all varying loads of an array is taken
- * to overwrite all that they read, so older contents of the array need not be kept for each member.
- */
+ * A store that does not vary, to an array whose contents vary elsewhere, goes to each member's own
+ * copy, unless a varying store to the same place follows before any member reads. Guessed: a
+ * varying store that dominates the loads is to all places that were written, where arguments and
+ * indices alone decide whether the loads run. */
 #ifndef IR_STRUCTURE_ANALYSES_VARY_INTERNAL_H
 #define IR_STRUCTURE_ANALYSES_VARY_INTERNAL_H
 
@@ -88,6 +89,11 @@ bool ir_counts_threads(LLVMValueRef insn);
 ev_status ir_check_waits(const ir_flow *flow, ev_error *err) EV_CHECKED;
 /* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
 LLVMValueRef ir_pointer_of(LLVMValueRef insn);
+/* Whether a thread may end by it: it is assembly that ends or leaves, or a function that is not
+ * known. */
+bool ir_may_end_thread(LLVMValueRef insn);
+/* Whether it is assembly that names a special register. */
+bool ir_names_register(LLVMValueRef value);
 /* Whether it is a call that reads the special register, such as "ctaid.x". */
 bool ir_reads_register(LLVMValueRef value, const char *name);
 /* Whether it reads the thread's place in its warp, or the warp's in its block: %laneid,

@@ -127,6 +127,14 @@ static LLVMValueRef count_of(const ir_turns *t, uint64_t value) {
     return LLVMConstInt(LLVMTypeOf(t->loop->induction), value, false);
 }
 
+/* Whether the flags of the counter's sum say that it does not wrap around, as the test reads it. */
+static bool never_wraps(const ir_turns *t) {
+    LLVMValueRef next = ir_flow_incoming(&t->flow, t->loop->induction, t->loop->latch);
+    if (!LLVMIsAInstruction(next) || LLVMGetInstructionOpcode(next) != LLVMAdd)
+        return false;
+    return t->loop->stays == LLVMIntSLT ? LLVMGetNSW(next) : LLVMGetNUW(next);
+}
+
 /* Writes how many turns are full and where they end, before the loop. The distance is taken as
  * a number without sign, so that it cannot wrap. */
 static void write_bound(ir_turns *t) {
@@ -156,6 +164,11 @@ static void write_bound(ir_turns *t) {
     LLVMValueRef mask = LLVMConstInt(type, ~(uint64_t)(t->turns - 1), true);
     t->full = LLVMBuildAnd(b, turns, mask, "");
     t->bound = LLVMBuildAdd(b, loop->start, LLVMBuildMul(b, t->full, step, ""), "");
+    if (!never_wraps(t)) { /* where the counter wraps around, the loop itself does all turns */
+        LLVMValueRef wraps = LLVMBuildICmp(b, loop->stays, t->bound, loop->start, "");
+        t->full = LLVMBuildSelect(b, wraps, count_of(t, 0), t->full, "");
+        t->bound = LLVMBuildSelect(b, wraps, loop->start, t->bound, "");
+    }
 }
 
 /* ---- copies of the turns ----------------------------------------------------------------------
