@@ -247,9 +247,53 @@ static void test_rounding(void **state) {
     free(home);
 }
 
+/* How many single flags, where all others are set, keep an edit that rounds. */
+static size_t count_keepers(const char *entry) {
+    char *home = ev_path_home(), *include = ev_path_join(home, "kernels/include");
+    const ir_source source = {
+        .path = FOLDER "rounds.cu", .entry = entry, .include = include, .sm = 90};
+    ir_base *base = NULL;
+    OK(ir_base_load(&source, &base, &err));
+    ir_genome *plain = ir_genome_new("plain"), *narrow = NULL;
+    ev_pcg rng = ev_pcg_seed(1, 1);
+    OK(ir_mutate(base, plain, IR_EDIT_NARROW, NULL, &rng, &narrow, &err));
+    size_t bytes = ir_base_arms_bytes(base), keepers = 0;
+    uint8_t *taken = calloc(bytes, 1);
+    assert_non_null(taken);
+    const ir_arms arms = {.taken = taken};
+    for (size_t i = 0; i < bytes; i++) {
+        ev_str why = EV_STR_EMPTY;
+        memset(taken, 1, bytes);
+        taken[i] = 0;
+        OK(ir_arms_missed(base, narrow, &arms, &why, &err));
+        keepers += why.length > 0;
+        ev_str_free(&why);
+    }
+    free(taken);
+    ir_genome_free(narrow);
+    ir_genome_free(plain);
+    ir_base_free(base);
+    free(include);
+    free(home);
+    return keepers;
+}
+
+/* What an edit rounds is followed into arms: beside other uses, by shared memory, by a loop. One
+ * flag is that of the edit's own block. */
+static void test_rounding_elsewhere(void **state) {
+    (void)state;
+    static const char *const entries[] = {"mixed", "through", "around"};
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        size_t keepers = count_keepers(entries[i]);
+        print_message("%s: %zu\n", entries[i], keepers);
+        assert_true(keepers >= 2);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_rounding_elsewhere),
         cmocka_unit_test(test_drawn_edits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
