@@ -35,13 +35,6 @@ static const char two[] = HEAD
     "    for (int j = 0; j < n; j++)\n"
     "        z[i * n + j] = y[i * n + j] + 1.0f;\n"
     "}\n";
-/* Puts numbers at places of a row; of two at one place, the later one stays. */
-static const char paint[] =
-    HEAD "paint(const float *__restrict__ x, const int *__restrict__ at, float *__restrict__ y,\n"
-         "      int rows, int n) {\n" ROW "    for (int j = 0; j < n; j++)\n"
-         "        y[i * 2 * n + at[i * n + j]] = x[i * n + j];\n"
-         "}\n";
-
 /* As fir, with one more input. */
 static const char taps[] = HEAD
     "taps(const float *w, const float *x, float *y, int rows, int n) {\n" ROW "    y[i] = x[i];\n"
@@ -115,12 +108,6 @@ static const struct copy {
     /* Lane l writes elements 4 l to 4 l + 3, and reads element l. */
     {"two", two, X OUT("y") OUT("z") SIZES, "", SPECIALISE("a4") ", " TURNS ", " SPLIT,
      "race-global", SPECIALISE("a4") ", " SPLIT},
-    /* Two lanes write to one place, where the data have a place twice. */
-    {"paint", paint,
-     X "  {\"name\": \"at\", \"kind\": \"in\", \"type\": \"s32\", \"count\": \"rows * n\",\n"
-       "   \"data\": {\"generator\": \"dropout_indices\", \"of\": \"2 * n\", \"each\": "
-       "\"n\"}},\n" FLOATS("y", "inout", "rows * 2 * n", "zeros") SIZES,
-     "", SPLIT, "race-global", TURNS},
     /* w and y in one buffer are right in the copy, x and y are not. */
     {"taps", taps, FLOATS("w", "in", "rows * n", "normal") X OUT("y") SIZES, "",
      SPECIALISE("a4") ", " AHEAD, "with an input and an output in one buffer", SPECIALISE("a4")},
