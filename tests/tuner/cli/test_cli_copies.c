@@ -47,18 +47,6 @@ static const char pick[] =
          "    for (int j = 0; j < n; j++)\n"
          "        y[i * 2 * n + j] = x[i * 2 * n + at[i * n + j]];\n"
          "}\n";
-/* Between the loop that writes a row and the one that reads it from its end, a sum. */
-static const char mirror[] = HEAD
-    "mirror(const float *__restrict__ x, float *__restrict__ y, float *__restrict__ z, int rows,\n"
-    "       int n) {\n" ROW "    float sum = 0.0f;\n"
-    "    for (int j = 0; j < n; j++)\n"
-    "        y[i * n + j] = 0.5f * x[i * n + j];\n"
-    "    for (int j = 0; j < n; j++)\n"
-    "        sum += x[i * n + j] * x[i * n + j];\n"
-    "    for (int j = 0; j < n; j++)\n"
-    "        z[i * n + j] = y[i * n + n - 1 - j] + sum;\n"
-    "}\n";
-
 /* A start that takes a shuffle to order memory between lanes. */
 static const char trusting[] =
     HEAD "trusting(const float *__restrict__ x, float *__restrict__ y, int rows, int n) {\n"
@@ -119,9 +107,7 @@ static const struct copy {
                       "* n\",\n"
                       "   \"data\": {\"generator\": \"dropout_indices\", \"of\": \"2 * n\", "
                       "\"each\": \"n\"}},\n" FLOATS("y", "inout", "rows * 2 * n", "zeros") SIZES,
-     "", TWO_AHEAD, "and small whole numbers among the inputs", TURNS},
-    /* Shuffles order no memory. */
-    {"mirror", mirror, X OUT("y") OUT("z") SIZES, "", SPLIT, "race-global", TURNS}};
+     "", TWO_AHEAD, "and small whole numbers among the inputs", TURNS}};
 
 static void write_copy(const struct copy *c, const char *edits) {
     char task[4000], genome[1000], name[16];
