@@ -28,8 +28,8 @@ static uint64_t factor_of(LLVMValueRef value) {
     int64_t by = scales ? LLVMConstIntGetSExtValue(LLVMGetOperand(value, 1)) : 1;
     if (scales && op == LLVMShl)
         return by >= LARGE_SHIFT ? LARGE_FACTOR + 1 : UINT64_C(1) << by;
-    return by > LARGE_FACTOR || by < -LARGE_FACTOR ? LARGE_FACTOR + 1
-                                                   : (uint64_t)(by < 0 ? -by : by);
+    int64_t size = by == INT64_MIN ? INT64_MAX : llabs(by);
+    return size > LARGE_FACTOR ? LARGE_FACTOR + 1 : (uint64_t)size;
 }
 
 /* Whether a value comes from scalar arguments or from memory, from a place times a large number, or

@@ -22,6 +22,7 @@
 #include "ir/structure/structure_internal.h"
 #include "ir/structure/sums_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MOST_THREADS = 1024, MOST_LOOPS = 8, AXES = 3 };
@@ -258,10 +259,10 @@ static bool may_collide(const teaming *t, uint32_t a, uint32_t b) {
     LLVMModuleRef module = t->s->base->module;
     const ir_flow *flow = &t->flow;
     const ir_sums *of_a = spread_around(t, a), *of_b = spread_around(t, b);
+    assert(of_a != NULL);
     if (of_a == of_b || ir_affine_apart(module, flow->insns[a], flow->insns[b]) ||
-        (of_a && of_b &&
-         ir_turns_are_alike(module, flow, of_a->loop, flow->insns[a], of_b->loop,
-                            flow->insns[b])) ||
+        (of_b && ir_turns_are_alike(module, flow, of_a->loop, flow->insns[a], of_b->loop,
+                                    flow->insns[b])) ||
         ir_turns_are_beyond(module, flow, of_a->loop, flow->insns[a], flow->insns[b],
                             run_together(t, a, b)))
         return false;

@@ -384,6 +384,6 @@ static bool is_plain_counter(const ir_flow *flow, LLVMValueRef phi, unsigned dep
 }
 
 bool ir_is_plain(const ir_flow *flow, LLVMValueRef value, ir_counters counters) {
-    enum { DEEPEST_PLAIN = 24 };
+    enum { DEEPEST_PLAIN = 16 };
     return is_plain(flow, value, counters, DEEPEST_PLAIN);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEEPEST = 24 };
+enum { DEEPEST = 16 };
 
 /* ---- how a value goes with the turns ----------------------------------------------------------
  */
