@@ -281,7 +281,7 @@ static bool edit_misses(judge *j, const ir_edit *edit) {
     return false;
 }
 
-enum { SHARED_SPACE = 3, REACHED_MOST = 512 };
+enum { REACHED_MOST = 512 };
 
 /* The shared or local array that a pointer leads to; else NULL. */
 static LLVMValueRef own_array(LLVMValueRef pointer) {
@@ -289,7 +289,7 @@ static LLVMValueRef own_array(LLVMValueRef pointer) {
            LLVMIsAConstantExpr(pointer))
         pointer = LLVMGetOperand(pointer, 0);
     bool is_shared = LLVMIsAGlobalVariable(pointer) &&
-                     LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) == SHARED_SPACE;
+                     LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) == IR_SHARED_SPACE;
     return is_shared || LLVMIsAAllocaInst(pointer) ? pointer : NULL;
 }
 

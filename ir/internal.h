@@ -324,6 +324,7 @@ bool ir_insn_is_pure(LLVMValueRef insn); /* no memory access, no trap */
 bool ir_type_is_value(LLVMTypeRef type); /* edits may draw operands of this type */
 /* The name of a call's function; "" if it is no call, or indirect. */
 const char *ir_call_name(LLVMValueRef insn);
+enum { IR_SHARED_SPACE = 3 }; /* of addresses, in NVPTX */
 /* Whether a value is a parameter with the attribute, such as "noalias" or "byval". */
 bool ir_param_has(LLVMValueRef value, const char *attribute);
 /* What a call may do to memory, as it or its function declares: two bits for each of three kinds of

@@ -361,12 +361,10 @@ static unsigned align_kind(void) {
 
 static bool argument_fits(const ir_work *w, uint32_t arg) {
     LLVMValueRef entry = entry_of(w);
-    static const char byval[] = "byval";
-    unsigned kind = LLVMGetEnumAttributeKindForName(byval, sizeof byval - 1);
     if (arg >= LLVMCountParams(entry) ||
         (arg < w->base->align_count && w->base->aligns[arg] == 0) ||
         LLVMGetTypeKind(LLVMTypeOf(LLVMGetParam(entry, arg))) != LLVMPointerTypeKind ||
-        LLVMGetEnumAttributeAtIndex(entry, arg + 1, kind))
+        ir_param_has(LLVMGetParam(entry, arg), "byval"))
         return false;
     LLVMAttributeRef has = LLVMGetEnumAttributeAtIndex(entry, arg + 1, align_kind());
     return !has || LLVMGetEnumAttributeValue(has) < MOST_ALIGNED;

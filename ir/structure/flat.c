@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 LLVMValueRef ir_structure_call(const ir_structure *s, LLVMBuilderRef builder, const char *intrinsic,
@@ -142,10 +143,28 @@ static bool is_bounded(const ir_flow *flow, LLVMValueRef argument, uint32_t axis
     return bounded;
 }
 
-/* The argument n of a grid that has just the blocks for n threads: "ceil_div(n, size)"; NULL: the
- * grid is another one. A grid that is capped may have fewer threads than the kernel's test lets
- * pass, and a test by another number more. */
-static LLVMValueRef extent_argument(const ir_structure *s, uint32_t axis) {
+/* A whole number or a macro's name, up to the bracket that ends the text; -1: it is more. */
+static int64_t last_number(const ir_structure *s, const char *text) {
+    text += strspn(text, " ");
+    size_t length = strcspn(text, " ()");
+    char *end = NULL;
+    long long number = strtoll(text, &end, 10);
+    if (strcmp(text + length, ")") != 0)
+        return -1;
+    if (end == text + length && length > 0)
+        return number;
+    for (size_t i = 0; i < s->source->name_count; i++) {
+        const ir_macro *macro = &s->source->names[i];
+        if (strlen(macro->name) == length && strncmp(macro->name, text, length) == 0)
+            return macro->value;
+    }
+    return -1;
+}
+
+/* The argument n of a grid that has just the blocks for n threads, "ceil_div(n, size)"; NULL: the
+ * grid is another one. A grid that is capped, or of larger blocks, may have fewer threads than the
+ * kernel's test lets pass, and a test by another number lets more pass. */
+static LLVMValueRef extent_argument(const ir_structure *s, uint32_t axis, uint32_t size) {
     static const char call[] = "ceil_div(";
     const launch_rule *rule = ir_structure_rule(s);
     const char *at = rule ? rule->grid[axis] : "";
@@ -153,10 +172,8 @@ static LLVMValueRef extent_argument(const ir_structure *s, uint32_t axis) {
         return NULL;
     at += sizeof call - 1;
     size_t length = strcspn(at, ",");
-    const char *size = at + length + (at[length] == ',');
-    size += strspn(size, " ");
-    if (strcspn(size, " ()") + 1 != strlen(size))
-        return NULL; /* not one number or name to the end */
+    if (at[length] != ',' || last_number(s, at + length + 1) != size)
+        return NULL;
     for (size_t i = 0; i < s->source->argument_count; i++) {
         const char *name = s->source->arguments[i];
         if (i < LLVMCountParams(s->function) && strlen(name) == length &&
@@ -168,7 +185,7 @@ static LLVMValueRef extent_argument(const ir_structure *s, uint32_t axis) {
 
 bool ir_flat_keeps_others_away(const ir_structure *s, const ir_flow *flow, uint32_t axis,
                                uint32_t size) {
-    LLVMValueRef argument = extent_argument(s, axis);
+    LLVMValueRef argument = extent_argument(s, axis, size);
     return argument && is_bounded(flow, argument, axis, size);
 }
 

@@ -506,10 +506,9 @@ static LLVMValueRef write_test(peeling *p) {
 
 /* Whether the kernel has a shared array, through which threads of a warp may work in step. */
 static bool shares_memory(const peeling *p) {
-    enum { SHARED_SPACE = 3 };
     LLVMModuleRef module = p->s->base->module;
     for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
-        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == IR_SHARED_SPACE)
             return true;
     }
     return false;

@@ -87,13 +87,7 @@ static ev_status check_loop(const piping *p, ev_error *err) {
         return ev_fail(err, EV_BAD, "the loop does not count to a bound, tested at its top");
     if (!ir_loop_is_left_once(&p->flow, loop))
         return ev_fail(err, EV_BAD, "a turn of the loop may leave it before the next one loads");
-    for (uint32_t i = 0; i < p->flow.insn_count; i++) {
-        if (loop->holds[p->flow.home[i]] && ir_may_end_thread(p->flow.insns[i]))
-            return ev_fail(err, EV_BAD, "the effect of calling %s in the loop is not known",
-                           ir_call_name(p->flow.insns[i])[0] ? ir_call_name(p->flow.insns[i])
-                                                             : "assembly");
-    }
-    return EV_OK;
+    return ir_check_stays(&p->flow, loop, err);
 }
 
 /* ---- expressions of a turn --------------------------------------------------------------------

@@ -4,6 +4,7 @@
  * threads of a block end if the first one does: its sides grow with the thread's place, or shrink.
  */
 #include "ir/structure/analyses/guards_internal.h"
+#include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/jam_internal.h"
 #include "ir/structure/structure_internal.h"
 
@@ -108,54 +109,11 @@ static course joined(course a, course b) {
 
 static course course_of(const predicating *p, LLVMValueRef value, unsigned depth);
 
-/* Whether a value is computed of indices, sizes and small numbers alone: the number of a thread,
- * which the launch keeps far from the end of 32 bits. What such a value is does not depend on data,
- * so the gates see it in each case. */
-static bool is_number_of_thread(LLVMValueRef value, unsigned depth) {
-    enum { SMALL = 1 << 16 };
-    if (LLVMIsAConstantInt(value))
-        return LLVMConstIntGetZExtValue(value) <= SMALL;
-    if (depth == 0 || !LLVMIsAInstruction(value))
-        return false;
-    if (LLVMIsACallInst(value)) {
-        const char *name = ir_call_name(value);
-        bool is_least =
-            strncmp(name, "llvm.umin.", 10) == 0 || strncmp(name, "llvm.smin.", 10) == 0;
-        return strncmp(name, "llvm.nvvm.read.ptx.sreg.", 24) == 0 ||
-               (is_least && is_number_of_thread(LLVMGetOperand(value, 0), depth - 1) &&
-                is_number_of_thread(LLVMGetOperand(value, 1), depth - 1));
-    }
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMAdd:
-    case LLVMSub: /* with a choice: of blocks in another order (relabel.c) */
-    case LLVMSelect:
-    case LLVMICmp:
-    case LLVMMul:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMUDiv:
-    case LLVMURem:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMZExt:
-    case LLVMSExt:
-    case LLVMTrunc:
-        break;
-    default:
-        return false;
-    }
-    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
-        if (!is_number_of_thread(LLVMGetOperand(value, (unsigned)k), depth - 1))
-            return false;
-    }
-    return true;
-}
-
 /* Whether a value is as great as its operands say, read as the comparison reads it: nothing wraps
  * around, and nothing is cut off. */
 static bool is_whole(const predicating *p, LLVMValueRef value) {
-    enum { DEEPEST = 16 };
-    if (is_number_of_thread(value, DEEPEST))
+    if (ir_is_told(&p->flow, value,
+                   false)) /* the number of a thread, far from the end of 32 bits */
         return true;
     switch (LLVMGetInstructionOpcode(value)) {
     case LLVMAdd:

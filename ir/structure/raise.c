@@ -13,8 +13,8 @@
  * not hold. Guessed: what the loop loads may be loaded there. The gates see an address that is out
  * of bounds or was never written. What was known because the condition held, such as an assumption,
  * is forgotten. */
-#include "ir/structure/analyses/affine_internal.h"
 #include "ir/structure/analyses/guards_internal.h"
+#include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
 

@@ -61,8 +61,7 @@ static ev_status check_calls(const relabelling *r, ev_error *err) {
     for (uint32_t i = 0; i < r->flow.insn_count; i++) {
         LLVMValueRef insn = r->flow.insns[i];
         if (ir_deed_of(insn) == IR_DEED_UNKNOWN || ir_names_register(insn))
-            return ev_fail(err, EV_BAD, "the kernel calls %s",
-                           ir_call_name(insn)[0] ? ir_call_name(insn) : "assembly");
+            return ev_fail(err, EV_BAD, "the kernel calls %s", ir_called(insn));
     }
     return EV_OK;
 }

@@ -31,7 +31,7 @@ static ev_status check_deeds(const splitting *p, ev_error *err) {
         ir_deed deed = ir_deed_of(insn);
         bool inside = p->loop->holds[p->flow.home[i]];
         if (deed == IR_DEED_UNKNOWN || ir_binds_warp(insn))
-            return ev_fail(err, EV_BAD, "the kernel calls %s", ir_call_name(insn));
+            return ev_fail(err, EV_BAD, "the kernel calls %s", ir_called(insn));
         if (ir_is_block_vote(insn))
             return ev_fail(err, EV_BAD, "the threads of a block vote");
         if (inside && ir_has_effect(insn))

@@ -226,15 +226,17 @@ static bool keeps_behind(const ir_flow *flow, uint32_t branch, const conditions 
     return true;
 }
 
-/* Whether what a thread does with a value, and what the value decides, is under one of the
- * conditions. */
-static bool keeps_from_effects(const ir_staging *g, LLVMValueRef value, conditions c) {
+/* Whether what a thread does with a choice, and what the choice decides, is under one of the
+ * conditions, or the choice's own. *choices: how many more may be looked at. */
+static bool keeps_from_effects(const ir_staging *g, LLVMValueRef choice, conditions c,
+                               unsigned *choices) {
     const ir_flow *flow = &g->flow;
     bool *reached = EV_NEW_ARRAY(flow->arena, bool, flow->insn_count + 1);
-    if (!reached || c.count == sizeof c.of / sizeof c.of[0])
+    if (!reached || c.count == sizeof c.of / sizeof c.of[0] || *choices == 0)
         return false;
-    c.of[c.count++] = LLVMGetOperand(value, 0);
-    reached[ir_flow_insn(flow, value)] = true;
+    --*choices;
+    c.of[c.count++] = LLVMGetOperand(choice, 0);
+    reached[ir_flow_insn(flow, choice)] = true;
     while (grow_reached(flow, reached)) {
     }
     for (uint32_t i = 0; i < flow->insn_count; i++) {
@@ -242,7 +244,7 @@ static bool keeps_from_effects(const ir_staging *g, LLVMValueRef value, conditio
         if (!reached[i]) {
             bool goes_on =
                 LLVMIsASelectInst(insn) && is_reached(flow, reached, LLVMGetOperand(insn, 2));
-            if (goes_on && !keeps_from_effects(g, insn, c))
+            if (goes_on && !keeps_from_effects(g, insn, c, choices))
                 return false;
         } else if (!is_under_any(flow, flow->home[i], &c) &&
                    (ir_has_effect(insn) ||
@@ -256,12 +258,12 @@ static bool keeps_from_effects(const ir_staging *g, LLVMValueRef value, conditio
 /* Whether a choice is that of a thread without work, which takes another one's place: of places
  * alone, by arithmetic of places. Its effects are skipped by the same condition. */
 static bool is_of_idle_threads(ir_staging *g, LLVMValueRef choice) {
-    enum { DEEPEST_CONDITION = 12 };
-    if (!keeps_from_effects(g, choice, (conditions){0}))
-        return false;
+    enum { DEEPEST_CONDITION = 12, MOST_CHOICES = 64 };
+    unsigned choices = MOST_CHOICES;
     uint32_t mask =
         ir_stage_mask(g, LLVMGetOperand(choice, 1)) | ir_stage_mask(g, LLVMGetOperand(choice, 2));
-    return mask >> IR_DIM_TURN == 0 && !loads(LLVMGetOperand(choice, 0), DEEPEST_CONDITION);
+    return mask >> IR_DIM_TURN == 0 && !loads(LLVMGetOperand(choice, 0), DEEPEST_CONDITION) &&
+           keeps_from_effects(g, choice, (conditions){0}, &choices);
 }
 
 /* Whether threads that share an element of the box make a choice alike. */
@@ -445,10 +447,9 @@ static ev_status mark_threads(ir_staging *g, ev_error *err) {
     if (!is_seed || !g->masks)
         return ev_fail_memory(err, g->flow.insn_count);
     for (uint32_t i = 0; i < g->flow.insn_count; i++) {
-        const char *name = ir_call_name(g->flow.insns[i]);
-        is_seed[i] = ir_differs_in_block(g->flow.insns[i]) ||
-                     (strncmp(name, "llvm.nvvm.read.ptx.sreg.", 24) == 0 &&
-                      !ir_stage_is_of_block(g->flow.insns[i]));
+        is_seed[i] =
+            ir_differs_in_block(g->flow.insns[i]) ||
+            (ir_reads_any_register(g->flow.insns[i]) && !ir_stage_is_of_block(g->flow.insns[i]));
     }
     return ir_vary_make(&g->flow, is_seed, true, &g->vary, err);
 }
@@ -462,6 +463,7 @@ ev_status ir_stage_plan(ir_staging *g, const ir_edit *edit, ev_error *err) {
     EV_TRY(mark_threads(g, err));
     EV_TRY(find_loop(g, edit, err));
     EV_TRY(check_loop(g, err));
+    EV_TRY(ir_check_stays(&g->flow, g->loop, err));
     list_dims(g);
     EV_TRY(list_loads(g, edit, err));
     return check_sizes(g, err);

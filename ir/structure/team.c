@@ -18,6 +18,7 @@
  * (predicate.c), unless a block is one team. */
 #include "ir/structure/analyses/affine_internal.h"
 #include "ir/structure/analyses/apart_internal.h"
+#include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/structure_internal.h"
 #include "ir/structure/sums_internal.h"
@@ -90,7 +91,7 @@ static ev_status check_deeds(const teaming *t, ev_error *err) {
         LLVMValueRef insn = t->flow.insns[i], pointer = ir_pointer_of(insn), base = NULL;
         ir_deed deed = ir_deed_of(insn);
         if (deed == IR_DEED_UNKNOWN || deed == IR_DEED_WARP || ir_reads_warp_place(insn))
-            return ev_fail(err, EV_BAD, "the kernel calls %s", ir_call_name(insn));
+            return ev_fail(err, EV_BAD, "the kernel calls %s", ir_called(insn));
         if (deed == IR_DEED_BARRIER)
             return ev_fail(err, EV_BAD, "the threads of a block work together");
         if (deed == IR_DEED_COUNTED && LLVMGetFirstUse(insn))

@@ -197,7 +197,7 @@ static ev_status run_search(cmd_context *c, char **paths, size_t count, ev_error
 }
 
 ev_status bench_search(cmd_context *c, ev_error *err) {
-    if (cli_flag(c->args, CLI_OPT_STRATEGIES))
+    if (cli_flag(c->args, CLI_OPT_STRATEGIES) || cli_text(c->args, CLI_OPT_FROM_ROWS))
         return bench_strategies(c, err);
     char **paths = NULL;
     size_t count = 0;

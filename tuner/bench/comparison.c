@@ -398,7 +398,10 @@ static void add_line(const comparison *m, const axes *a, table *t, size_t start,
         if (!a->strategies[s])
             continue;
         interval v = interval_of(m, a, (strategy)s, start, kernel);
-        table_cell(t, "%.3f [%.3f, %.3f]", v.mean, v.low, v.high);
+        if (a->seed_count > 1)
+            table_cell(t, "%.3f [%.3f, %.3f]", v.mean, v.low, v.high);
+        else
+            table_cell(t, "%.3f", v.mean);
     }
 }
 
@@ -432,14 +435,17 @@ static ev_status print_strategies(const comparison *m, const axes *a, ev_str *ou
     for (size_t i = 0; i < m->count; i++)
         if (m->rows[i].evaluations > most)
             most = m->rows[i].evaluations;
-    const char *device = m->rows[0].device;
-    ev_str_printf(out,
-                  "\nspeed-up over the start, on the held-out cases, of what was promoted: mean "
-                  "over %zu seed%s\nand its 95 %% interval, at most %" PRIu64
-                  " evaluations a search%s%s%s%s\n",
-                  a->seed_count, a->seed_count == 1 ? "" : "s", most,
-                  device[0] != '\0' ? " on " : "", device,
-                  first_without(m)[0] != '\0' ? ", without " : "", first_without(m));
+    ev_str_append(out, "\nspeed-up over the start, on the held-out cases, of what was promoted: ");
+    if (a->seed_count > 1)
+        ev_str_printf(out, "mean over %zu seeds\nand its 95 %% interval", a->seed_count);
+    else
+        ev_str_printf(out, "seed %" PRIu64, a->seeds[0]);
+    ev_str_printf(out, ", at most %" PRIu64 " evaluations a search", most);
+    if (m->rows[0].device[0] != '\0')
+        ev_str_printf(out, " on %s", m->rows[0].device);
+    if (first_without(m)[0] != '\0')
+        ev_str_printf(out, ", without %s", first_without(m));
+    ev_str_append(out, "\n");
     return status;
 }
 

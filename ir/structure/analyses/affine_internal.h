@@ -34,18 +34,6 @@ bool ir_may_overlap(LLVMValueRef a, LLVMValueRef b);
 /* Whether two loads or stores go to different arguments. Guessed by all who ask: no two arguments
  * overlap of which the task does not say so. */
 bool ir_affine_apart(LLVMModuleRef module, LLVMValueRef a, LLVMValueRef b);
-/* Whether a value is a field of a struct that is passed by value: loaded from a constant place. */
-bool ir_is_field(LLVMValueRef value);
-/* Where the counters of loops may be, which run from a plain number to another one. */
-typedef enum ir_counters {
-    IR_COUNTERS_NONE,
-    IR_COUNTERS_SUMS, /* in sums and products alone */
-    IR_COUNTERS_ALL
-} ir_counters;
-/* Whether a value is plain: computed of arguments, indices and numbers alone, by sums, products,
- * quotients by a small number and choices of the less of two. No other condition, choice or load
- * hides another value behind it. */
-bool ir_is_plain(const ir_flow *flow, LLVMValueRef value, ir_counters counters);
 /* The factor of a value; 0: it has no term. */
 int64_t ir_affine_factor(const ir_affine *form, LLVMValueRef value);
 /* a + factor * b; false: too many terms, or a number over 64 bits. */

@@ -2,6 +2,7 @@
 #include "ir/structure/analyses/apart_internal.h"
 
 #include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 
 #include <stdlib.h>
@@ -349,7 +350,7 @@ static bool begins_beyond(LLVMModuleRef module, const ir_loop *loop, const ir_af
 }
 
 /* Whether a distance between places depends on arguments, indices and counters alone. */
-static bool is_told(const ir_flow *flow, const ir_loop *loop, const ir_affine *at) {
+static bool are_told_apart(const ir_flow *flow, const ir_loop *loop, const ir_affine *at) {
     bool told = at->count > 1 || (at->count == 1 && at->terms[0].value != loop->induction);
     for (uint32_t i = 0; i < at->count; i++)
         told = told && ir_is_plain(flow, at->terms[i].value, IR_COUNTERS_SUMS);
@@ -363,5 +364,5 @@ bool ir_turns_are_beyond(LLVMModuleRef module, const ir_flow *flow, const ir_loo
     ir_affine other = ir_affine_of_address(module, ir_pointer_of(elsewhere), &of_elsewhere);
     return is_one_base(module, of, of_elsewhere) && difference(none, &at, &other, &at) &&
            (begins_beyond(module, loop, &at, in_loop, elsewhere) ||
-            (guesses && is_told(flow, loop, &at)));
+            (guesses && are_told_apart(flow, loop, &at)));
 }

@@ -10,7 +10,6 @@
 #include "ir/internal.h"
 
 /* The address space of shared memory (NVPTX back end's usage guide, "Address Spaces"). */
-enum { IR_SHARED_SPACE = 3 };
 /* Threads of a warp. */
 enum { IR_WARP = 32 };
 

@@ -1,6 +1,7 @@
 /* Vary: a fixed point over the function's instructions. Each round goes through the code once, and
  * what varies only grows, so the rounds end. */
 #include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 
 #include <assert.h>
@@ -8,6 +9,8 @@
 
 /* ---- deeds ------------------------------------------------------------------------------------
  */
+
+static const char registers[] = "llvm.nvvm.read.ptx.sreg.";
 
 static bool begins(const char *text, const char *stem) {
     return strncmp(text, stem, strlen(stem)) == 0;
@@ -27,7 +30,7 @@ static bool call_depends_on_thread(LLVMValueRef call, unsigned depth) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     if (!LLVMIsAFunction(callee)) /* assembly, or a pointer */
         return true;
-    if (begins(ir_call_name(call), "llvm.nvvm.read.ptx.sreg."))
+    if (ir_reads_any_register(call))
         return true;
     if (LLVMIsDeclaration(callee))
         return has_attribute(callee, "convergent");
@@ -123,13 +126,12 @@ ir_deed ir_deed_of(LLVMValueRef insn) {
 
 /* A special register that may differ among the threads of a block. */
 static bool reads_own_register(LLVMValueRef insn) {
-    static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
     static const char *const of_block[] = {"ctaid.", "nctaid.", "ntid."};
     const char *name = ir_call_name(insn);
-    if (strncmp(name, stem, sizeof stem - 1) != 0)
+    if (!ir_reads_any_register(insn))
         return false;
     for (size_t i = 0; i < sizeof of_block / sizeof of_block[0]; i++) {
-        if (strncmp(name + sizeof stem - 1, of_block[i], strlen(of_block[i])) == 0)
+        if (begins(name + sizeof registers - 1, of_block[i]))
             return false;
     }
     return true;
@@ -190,12 +192,15 @@ bool ir_may_run_anywhere(LLVMValueRef insn) {
     return ir_deed_of(insn) == IR_DEED_PURE && !may_fail(insn);
 }
 
+bool ir_reads_any_register(LLVMValueRef value) {
+    return LLVMIsACallInst(value) && begins(ir_call_name(value), registers);
+}
+
 bool ir_reads_register(LLVMValueRef value, const char *name) {
-    static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
     if (!LLVMIsACallInst(value))
         return false;
     const char *callee = ir_call_name(value);
-    return begins(callee, stem) && strcmp(callee + sizeof stem - 1, name) == 0;
+    return begins(callee, registers) && strcmp(callee + sizeof registers - 1, name) == 0;
 }
 
 /* Operands of assembly begin with $. */
@@ -206,7 +211,12 @@ bool ir_names_register(LLVMValueRef value) {
     return length > 0 && memchr(text, '%', length) != NULL;
 }
 
-bool ir_may_end_thread(LLVMValueRef insn) {
+const char *ir_called(LLVMValueRef insn) {
+    const char *name = ir_call_name(insn);
+    return name[0] != '\0' ? name : "assembly";
+}
+
+static bool may_end_thread(LLVMValueRef insn) {
     static const char *const words[] = {"exit", "trap", "ret", "bra", "brx", "brkpt"};
     if (ir_deed_of(insn) != IR_DEED_UNKNOWN)
         return false;
@@ -221,12 +231,20 @@ bool ir_may_end_thread(LLVMValueRef insn) {
     return ends;
 }
 
+ev_status ir_check_stays(const ir_flow *flow, const ir_loop *loop, ev_error *err) {
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        if (loop->holds[flow->home[i]] && may_end_thread(flow->insns[i]))
+            return ev_fail(err, EV_BAD, "a thread may end in the loop: it calls %s",
+                           ir_called(flow->insns[i]));
+    }
+    return EV_OK;
+}
+
 bool ir_reads_warp_place(LLVMValueRef value) {
-    static const char stem[] = "llvm.nvvm.read.ptx.sreg.";
-    const char *name = LLVMIsACallInst(value) ? ir_call_name(value) : "";
+    const char *name = ir_call_name(value);
     if (ir_names_register(value))
         return true;
-    return begins(name, stem) &&
+    return ir_reads_any_register(value) &&
            (strstr(name, "laneid") || strstr(name, "lanemask") || strstr(name, "warpid"));
 }
 
@@ -460,63 +478,15 @@ static bool is_one_place(const ir_flow *flow, LLVMValueRef a, LLVMValueRef b) {
     return of_a == of_b && ir_affine_add(&at_a, &at_b, -1) && at_a.count == 0 && at_a.constant == 0;
 }
 
-static bool is_told(const ir_flow *flow, LLVMValueRef value, bool in_order, unsigned depth);
-
-static bool are_operands_told(const ir_flow *flow, LLVMValueRef value, bool in_order,
-                              unsigned depth) {
-    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
-        if (!is_told(flow, LLVMGetOperand(value, (unsigned)k), in_order, depth))
-            return false;
-    }
-    return true;
-}
-
-/* Whether a value is computed of indices, counters and numbers alone, so that cases show what comes
- * of it. in_order: its order beside another number is in question, so arguments may be in it, too,
- * but in no remainder or bits. */
-static bool is_told(const ir_flow *flow, LLVMValueRef value, bool in_order, unsigned depth) {
-    if (LLVMIsAConstantInt(value))
-        return true;
-    if (in_order && ir_is_plain(flow, value, IR_COUNTERS_ALL))
-        return true;
-    if (depth == 0 || !LLVMIsAInstruction(value) || ir_deed_of(value) != IR_DEED_PURE)
-        return false;
-    if (LLVMIsACallInst(value) || LLVMIsAPHINode(value))
-        return ir_is_plain(flow, value, IR_COUNTERS_ALL);
-    LLVMIntPredicate p = LLVMIsAICmpInst(value) ? LLVMGetICmpPredicate(value) : LLVMIntEQ;
-    if (LLVMIsAICmpInst(value))
-        return are_operands_told(flow, value, p != LLVMIntEQ && p != LLVMIntNE, depth - 1);
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMShl:
-    case LLVMSDiv:
-    case LLVMUDiv:
-    case LLVMSExt:
-    case LLVMZExt:
-    case LLVMTrunc:
-    case LLVMSelect:
-        return are_operands_told(flow, value, in_order, depth - 1);
-    case LLVMURem:
-    case LLVMSRem:
-        return is_told(flow, LLVMGetOperand(value, 0), false, depth - 1) &&
-               is_told(flow, LLVMGetOperand(value, 1), in_order, depth - 1);
-    default:
-        return are_operands_told(flow, value, false, depth - 1);
-    }
-}
-
 /* Whether told conditions alone decide if one block leads to another. */
 static bool is_led_by_told(const ir_flow *flow, uint32_t from, uint32_t to) {
-    enum { DEEPEST = 16 };
     for (uint32_t b = 0; b < flow->count; b++) {
         LLVMValueRef last = ir_flow_last(flow, b);
         bool between = (b == from || flow->reaches[(size_t)from * flow->count + b]) &&
                        (b == to || flow->reaches[(size_t)b * flow->count + to]);
         if (between && LLVMGetNumSuccessors(last) > 1 &&
             !ir_dominance_over(&flow->under, to + 1, b + 1) &&
-            !(LLVMIsABranchInst(last) && is_told(flow, LLVMGetCondition(last), false, DEEPEST)))
+            !(LLVMIsABranchInst(last) && ir_is_told(flow, LLVMGetCondition(last), false)))
             return false;
     }
     return true;
@@ -524,12 +494,11 @@ static bool is_led_by_told(const ir_flow *flow, uint32_t from, uint32_t to) {
 
 /* Whether the place of a load is told. */
 static bool is_at_told(const ir_flow *flow, LLVMValueRef load) {
-    enum { DEEPEST = 16 };
     LLVMValueRef base = NULL;
     ir_affine at =
         ir_affine_of_address(LLVMGetGlobalParent(flow->function), ir_pointer_of(load), &base);
     for (uint32_t i = 0; i < at.count; i++) {
-        if (!is_told(flow, at.terms[i].value, true, DEEPEST))
+        if (!ir_is_told(flow, at.terms[i].value, true))
             return false;
     }
     return true;

@@ -89,11 +89,15 @@ bool ir_counts_threads(LLVMValueRef insn);
 ev_status ir_check_waits(const ir_flow *flow, ev_error *err) EV_CHECKED;
 /* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
 LLVMValueRef ir_pointer_of(LLVMValueRef insn);
-/* Whether a thread may end by it: it is assembly that ends or leaves, or a function that is not
- * known. */
-bool ir_may_end_thread(LLVMValueRef insn);
+/* What a call calls: the name of a function, or "assembly". */
+const char *ir_called(LLVMValueRef insn);
+/* EV_BAD: a thread may end in the loop, by assembly that ends or leaves or by a function that is
+ * not known. */
+ev_status ir_check_stays(const ir_flow *flow, const ir_loop *loop, ev_error *err) EV_CHECKED;
 /* Whether it is assembly that names a special register. */
 bool ir_names_register(LLVMValueRef value);
+/* Whether it is a call that reads a special register. */
+bool ir_reads_any_register(LLVMValueRef value);
 /* Whether it is a call that reads the special register, such as "ctaid.x". */
 bool ir_reads_register(LLVMValueRef value, const char *name);
 /* Whether it reads the thread's place in its warp, or the warp's in its block: %laneid,

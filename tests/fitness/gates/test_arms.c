@@ -217,65 +217,69 @@ static void test_drawn_edits(void **state) {
     close_bases(&b);
 }
 
-/* An edit that rounds is refused in code that no case ran, and only there. */
-static void test_rounding(void **state) {
-    (void)state;
-    char *home = ev_path_home(), *include = ev_path_join(home, "kernels/include");
-    const ir_source source = {
-        .path = FOLDER "rounds.cu", .entry = "rounds", .include = include, .sm = 90};
-    ir_base *base = NULL;
-    OK(ir_base_load(&source, &base, &err));
-    ir_genome *plain = ir_genome_new("plain"), *narrow = NULL;
-    ev_pcg rng = ev_pcg_seed(1, 1);
-    OK(ir_mutate(base, plain, IR_EDIT_NARROW, NULL, &rng, &narrow, &err));
-    size_t bytes = ir_base_arms_bytes(base);
-    uint8_t *taken = calloc(bytes, 1);
-    assert_non_null(taken);
-    const ir_arms arms = {.taken = taken};
-    for (int seen = 0; seen < 2; seen++) {
-        ev_str why = EV_STR_EMPTY;
-        memset(taken, seen, bytes);
-        OK(ir_arms_missed(base, narrow, &arms, &why, &err));
-        assert_int_equal(why.length > 0, !seen);
-        ev_str_free(&why);
-    }
-    free(taken);
-    ir_genome_free(narrow);
-    ir_genome_free(plain);
-    ir_base_free(base);
-    free(include);
-    free(home);
-}
+/* A kernel of rounds.cu with an edit that rounds, and flags of its arms. */
+typedef struct rounding {
+    ir_base *base;
+    ir_genome *narrow;
+    uint8_t *taken;
+    size_t bytes;
+} rounding;
 
-/* How many single flags, where all others are set, keep an edit that rounds. */
-static size_t count_keepers(const char *entry) {
+static rounding open_rounding(const char *entry) {
     char *home = ev_path_home(), *include = ev_path_join(home, "kernels/include");
     const ir_source source = {
         .path = FOLDER "rounds.cu", .entry = entry, .include = include, .sm = 90};
-    ir_base *base = NULL;
-    OK(ir_base_load(&source, &base, &err));
-    ir_genome *plain = ir_genome_new("plain"), *narrow = NULL;
+    rounding r = {0};
+    OK(ir_base_load(&source, &r.base, &err));
+    ir_genome *plain = ir_genome_new("plain");
     ev_pcg rng = ev_pcg_seed(1, 1);
-    OK(ir_mutate(base, plain, IR_EDIT_NARROW, NULL, &rng, &narrow, &err));
-    size_t bytes = ir_base_arms_bytes(base), keepers = 0;
-    uint8_t *taken = calloc(bytes, 1);
-    assert_non_null(taken);
-    const ir_arms arms = {.taken = taken};
-    for (size_t i = 0; i < bytes; i++) {
-        ev_str why = EV_STR_EMPTY;
-        memset(taken, 1, bytes);
-        taken[i] = 0;
-        OK(ir_arms_missed(base, narrow, &arms, &why, &err));
-        keepers += why.length > 0;
-        ev_str_free(&why);
-    }
-    free(taken);
-    ir_genome_free(narrow);
+    OK(ir_mutate(r.base, plain, IR_EDIT_NARROW, NULL, &rng, &r.narrow, &err));
+    r.bytes = ir_base_arms_bytes(r.base);
+    r.taken = calloc(r.bytes, 1);
+    assert_non_null(r.taken);
     ir_genome_free(plain);
-    ir_base_free(base);
     free(include);
     free(home);
-    return keepers;
+    return r;
+}
+
+static void close_rounding(rounding *r) {
+    free(r->taken);
+    ir_genome_free(r->narrow);
+    ir_base_free(r->base);
+}
+
+static bool is_refused(const rounding *r) {
+    const ir_arms arms = {.taken = r->taken};
+    ev_str why = EV_STR_EMPTY;
+    OK(ir_arms_missed(r->base, r->narrow, &arms, &why, &err));
+    bool refused = why.length > 0;
+    ev_str_free(&why);
+    return refused;
+}
+
+/* An edit that rounds is refused in code that no case ran, and only there. */
+static void test_rounding(void **state) {
+    (void)state;
+    rounding r = open_rounding("rounds");
+    for (int seen = 0; seen < 2; seen++) {
+        memset(r.taken, seen, r.bytes);
+        assert_int_equal(is_refused(&r), !seen);
+    }
+    close_rounding(&r);
+}
+
+/* How many single flags refuse the edit where all others are set. */
+static size_t count_refusing(const char *entry) {
+    rounding r = open_rounding(entry);
+    size_t count = 0;
+    for (size_t i = 0; i < r.bytes; i++) {
+        memset(r.taken, 1, r.bytes);
+        r.taken[i] = 0;
+        count += is_refused(&r);
+    }
+    close_rounding(&r);
+    return count;
 }
 
 /* What an edit rounds is followed into arms: beside other uses, by shared memory, by a loop. One
@@ -284,9 +288,9 @@ static void test_rounding_elsewhere(void **state) {
     (void)state;
     static const char *const entries[] = {"mixed", "through", "around"};
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
-        size_t keepers = count_keepers(entries[i]);
-        print_message("%s: %zu\n", entries[i], keepers);
-        assert_true(keepers >= 2);
+        size_t refusing = count_refusing(entries[i]);
+        print_message("%s: %zu\n", entries[i], refusing);
+        assert_true(refusing >= 2);
     }
 }
 

@@ -120,6 +120,12 @@ static void test_all_without(void **state) {
     assert_float_equal(at(all, "geomean", "evolve", "mean"), 3, 1e-12);
     assert_int_equal(json_array_size(json_object_get(all, "without")), 0);
     json_decref(all);
+    ev_str out = {0};
+    assert_int_equal(comparison_print(&m, &out, &err), EV_OK);
+    assert_non_null(strstr(ev_str_text(&out), "promoted: seed 1, at most 9"));
+    assert_non_null(strstr(ev_str_text(&out), "without stage"));
+    assert_null(strstr(ev_str_text(&out), "interval")); /* one seed has none */
+    ev_str_free(&out);
     comparison_free(&m);
 }
 

@@ -96,7 +96,7 @@ static const struct attack {
     {"read/deadfill", "some threads of a block end early", NULL},
     {"read/delincap", NULL, NULL},
     {"read/dyntwo", "a launch takes 4 * a * b bytes of dynamic shared memory already", NULL},
-    {"read/exitasm", "the effect of calling assembly in the loop is not known", NULL},
+    {"read/exitasm", "a thread may end in the loop: it calls assembly", NULL},
     {"read/gridname", "the grid cannot be computed from the kernel's arguments", NULL},
     {"read/idletwo", "a load depends on a condition that its address does not tell", NULL},
     {"read/longlanes", NULL, NULL},
