@@ -19,7 +19,7 @@
 typedef struct noting {
     fit_trial trial;
     candidate who;
-    uint8_t *taken;
+    uint8_t *taken, *asked; /* now, and when the judge was asked last */
     size_t bytes;
     ev_str why; /* an edit to refuse; empty: none */
 } noting;
@@ -46,9 +46,10 @@ static ev_status place_buffer(fitness *f, noting *n, ev_error *err) {
     return device_fill(f->d, n->trial.kernel, n->who.arms_variable, &address, sizeof address, err);
 }
 
-static ev_status ask(const noting *n, ev_str *why, ev_error *err) {
-    ev_str_clear(why);
-    return n->who.missed(n->who.missed_context, n->taken, why, err);
+static ev_status ask(noting *n, ev_error *err) {
+    memcpy(n->asked, n->taken, n->bytes);
+    ev_str_clear(&n->why);
+    return n->who.missed(n->who.missed_context, n->taken, &n->why, err);
 }
 
 static ev_status is_shown(const fitness *f, const fit_case *c, const candidate *who, bool *out,
@@ -65,12 +66,12 @@ static ev_status run_case(fitness *f, fit_case *c, noting *n, ev_error *err) {
     EV_TRY(fit_run_case(f, c, &n->trial, &options, &run, err));
     EV_TRY(fit_restore_after(f, c, &run, err));
     EV_TRY(device_read(f->d, f->arms, 0, n->taken, n->bytes, err));
-    return ask(n, &n->why, err);
+    return memcmp(n->asked, n->taken, n->bytes) != 0 ? ask(n, err) : EV_OK;
 }
 
 static ev_status run_cases(fitness *f, noting *n, ev_error *err) {
     EV_TRY(place_buffer(f, n, err));
-    EV_TRY(ask(n, &n->why, err));
+    EV_TRY(ask(n, err));
     for (size_t i = 0; i < f->case_count && n->why.length > 0; i++) {
         bool shown = false;
         EV_TRY(is_shown(f, f->cases[i], n->trial.who, &shown, err));
@@ -83,7 +84,8 @@ static ev_status run_cases(fitness *f, noting *n, ev_error *err) {
 static ev_status run_noting(fitness *f, noting *n, score *s, ev_error *err) {
     uint32_t registers = s->registers;
     n->taken = calloc(n->bytes + 1, 1);
-    if (n->taken == NULL)
+    n->asked = calloc(n->bytes + 1, 1);
+    if (n->taken == NULL || n->asked == NULL)
         return ev_fail_memory(err, n->bytes + 1);
     EV_TRY(fit_load(f, &n->who, &n->trial.kernel, s, err));
     s->registers = registers;
@@ -105,6 +107,7 @@ ev_status fit_try_arms(fitness *f, const fit_trial *trial, score *s, ev_error *e
     n.trial.who = &n.who;
     ev_status status = run_noting(f, &n, s, err);
     free(n.taken);
+    free(n.asked);
     ev_str_free(&n.why);
     return status;
 }

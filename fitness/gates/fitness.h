@@ -203,6 +203,11 @@ typedef struct fitness_verdict {
 
 ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fitness_verdict *out,
                         ev_error *err) EV_CHECKED;
+/* The checks of gate 6 beside its cases, in a virtual machine: the small cases with other data and
+ * with the errors of approximate instructions to the other side, other schedules, arms that no case
+ * takes, and asserted facts. After fitness_check of the task's small cases. out->stopped and
+ * out->reason tell a refusal. EV_BAD as of fitness_check. */
+ev_status fitness_check_edits(fitness *f, const candidate *c, score *out, ev_error *err) EV_CHECKED;
 /* Runs the baseline at a case, unless it has run there. fitness_check does so first, so an EV_BAD
  * of fitness_check may be the baseline's. EV_BAD: the baseline traps or disagrees with its oracle.
  */

@@ -9,7 +9,7 @@
  * facts as checks (asserted.c), and compares the bits of three schedules (vm_wave.c): different
  * bits mean a race. `fit_cover` (cover.c) runs the full grids. A last smoke test repeats the
  * accuracy check after timing. On a GPU, a virtual machine first runs the smallest cases and the
- * schedules (`stand_in_twin`).
+ * schedules (`run_in_vm`).
  *
  * A time below the speed-of-light floor means that the work was not done, or not seen, so the
  * variant fails. With bar.is_last the comparisons of times are the last checks, so a variant that
@@ -251,8 +251,8 @@ static ev_status stand(fitness *f, const fit_trial *trial, score *s, ev_error *e
     return s->stopped == GATE_NONE ? try_rest(f, trial, is_cheap, s, err) : EV_OK;
 }
 
-/* Runs the checks that only a virtual machine can make, in the twin, at the smallest cases. */
-static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
+/* The checks that only a virtual machine can make, at the smallest cases. */
+static ev_status run_in_vm(fitness *f, const fit_trial *trial, score *s, ev_error *err) {
     const fit_inputs usual = fit_usual_inputs(f);
     EV_TRY(try_cases(f, CORPUS_HELD_OUT, TASK_SMOKE, usual, trial, s, err));
     EV_TRY(try_cases(f, CORPUS_ADVERSARIAL, TASK_SMOKE, usual, trial, s, err));
@@ -266,7 +266,7 @@ static ev_status stand_in_twin(fitness *f, const fit_trial *trial, score *s, ev_
 ev_status fitness_promote(fitness *f, const candidate *c, score *out, ev_error *err) {
     const fit_trial trial = {.who = c};
     if (f->twin != NULL) {
-        EV_TRY(fit_judge(f->twin, &trial, stand_in_twin, out, err));
+        EV_TRY(fit_judge(f->twin, &trial, run_in_vm, out, err));
         if (out->stopped != GATE_NONE)
             return EV_OK;
     }
@@ -452,6 +452,11 @@ ev_status fitness_check(fitness *f, const candidate *c, const task_case *at, fit
     ev_status status = check_loaded(f, &trial, at, out, err);
     device_unload(trial.kernel);
     return status;
+}
+
+ev_status fitness_check_edits(fitness *f, const candidate *c, score *out, ev_error *err) {
+    const fit_trial trial = {.who = c};
+    return fit_judge(f->twin != NULL ? f->twin : f, &trial, run_in_vm, out, err);
 }
 
 ev_status fitness_check_baseline(fitness *f, const task_case *at, ev_error *err) {

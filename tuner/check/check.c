@@ -44,6 +44,7 @@ typedef struct subject {
     const char *device_id;
     const launch_plan *within; /* whose ranges bound the drawn shapes; NULL: the task's cases */
     check_record record;
+    trial *trial; /* of a genome; NULL: none */
 } subject;
 
 static void set_times(json_t *row, const subject *s, const fitness_verdict *v, double base) {
@@ -112,6 +113,52 @@ static ev_status check_cases(check *c, const subject *s, ev_error *err) {
     return EV_OK;
 }
 
+/* ---- what gate 6 does beside the cases ---- */
+
+static ev_status add_edits_row(check *c, const subject *s, check_verdict kind, const char *reason,
+                               ev_error *err) {
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f}", "kernel", s->t->name,
+                            "role", s->role, "start", s->candidate->start->name, "device",
+                            device_properties_of(s->device)->id, "split", "-", "case", "gate 6",
+                            "verdict", "pass", "tolerance", task_relative_l2(s->t));
+    if (kind != CHECK_OK)
+        check_mark(row, kind, reason);
+    (void)json_array_append_new(c->rows, row);
+    c->failed = c->failed || kind != CHECK_OK;
+    return ev_lines_add(c->lines, row, err);
+}
+
+static ev_status judge_edits(const subject *s, score *found, check_verdict *kind, ev_error *err) {
+    ev_error problem = {0};
+    ev_status status = trial_add_builds(s->trial, &problem);
+    if (status == EV_OK)
+        status = fitness_check_edits(s->fitness, s->candidate, found, &problem);
+    bool refused = found->stopped != GATE_NONE;
+    *kind = refused ? CHECK_ACCURACY : CHECK_OK;
+    if (status == EV_BAD)
+        *kind = CHECK_SETUP;
+    if (status == EV_BAD)
+        (void)snprintf(found->reason, sizeof found->reason, "%s", problem.text);
+    else if (status != EV_OK)
+        *err = problem;
+    return status == EV_BAD ? EV_OK : status;
+}
+
+static ev_status check_edits(check *c, const subject *s, ev_error *err) {
+    check_verdict kind = CHECK_OK;
+    if (is_done(c))
+        return EV_OK;
+    score *found = calloc(1, sizeof *found);
+    if (found == NULL)
+        return ev_fail_memory(err, sizeof *found);
+    found->stopped = GATE_NONE;
+    ev_status status = judge_edits(s, found, &kind, err);
+    if (status == EV_OK)
+        status = add_edits_row(c, s, kind, found->reason, err);
+    free(found);
+    return status;
+}
+
 /* ---- stress ---- */
 
 static ev_status stress_one(check *c, const subject *s, ev_error *err) {
@@ -133,11 +180,14 @@ static ev_status stress_one(check *c, const subject *s, ev_error *err) {
     return status;
 }
 
-/* The cases; then the stress, if all of them passed. */
+/* The cases; then, if all of them passed, the rest of gate 6 for a genome, and the stress. */
 static ev_status check_subject(check *c, const subject *s, ev_error *err) {
     bool failed = c->failed;
     c->failed = false;
     ev_status status = check_cases(c, s, err);
+    bool shows_all = c->splits == (1u << CORPUS_SPLIT_COUNT) - 1;
+    if (status == EV_OK && s->trial != NULL && shows_all && !c->failed && !check_is_over(c))
+        status = check_edits(c, s, err);
     if (status == EV_OK && c->stress != NULL && !c->failed && !check_is_over(c))
         status = stress_one(c, s, err);
     c->failed = c->failed || failed;
@@ -176,13 +226,19 @@ static ev_status check_trial(check *c, const task *t, stand *st, const ev_str *f
     candidate baseline = start_candidate(&t->starts[0], first);
     int sm = device_properties_of(st->device)->sm;
     ev_status status = trial_make(c->genome, t, sm, &it, err);
-    if (status == EV_OK && needs_origin(c, t))
+    if (status == EV_OK)
         status = origin_build(t, sm, &it.made.candidate, &own, err);
     if (status == EV_OK)
         status = stand_fill(st, t, &baseline, err);
     if (status == EV_OK) {
-        subject s = {t,         st->fitness,  st->device, "genome", &it.made.candidate,
-                     &baseline, device_of(c), NULL,       {0}};
+        subject s = {.t = t,
+                     .fitness = st->fitness,
+                     .device = st->device,
+                     .role = "genome",
+                     .candidate = &it.made.candidate,
+                     .baseline = &baseline,
+                     .device_id = device_of(c),
+                     .trial = &it};
         status = check_subject(c, &s, err);
     }
     origin_free(&own);
@@ -197,7 +253,13 @@ static ev_status check_built(check *c, const task *t, stand *st, const ev_str *p
     ev_status status = stand_fill(st, t, &baseline, err);
     for (size_t i = 0; i < t->start_count && status == EV_OK; i++) {
         candidate one = start_candidate(&t->starts[i], &ptx[i]);
-        subject s = {t, st->fitness, st->device, "start", &one, &baseline, device_of(c), NULL, {0}};
+        subject s = {.t = t,
+                     .fitness = st->fitness,
+                     .device = st->device,
+                     .role = "start",
+                     .candidate = &one,
+                     .baseline = &baseline,
+                     .device_id = device_of(c)};
         if (is_wanted(c, &t->starts[i]))
             status = check_subject(c, &s, err);
     }
@@ -354,9 +416,15 @@ static ev_status check_shipped(check *c, const task *t, const bundle_variant *ba
     if (status == EV_OK)
         status = stand_open(id, t, &base.candidate, &st, err);
     if (status == EV_OK) {
-        subject s = {t,    st.fitness,     st.device,
-                     role, &one.candidate, &base.candidate,
-                     id,   v->plan,        record_of(c, v, id, st.device)};
+        subject s = {.t = t,
+                     .fitness = st.fitness,
+                     .device = st.device,
+                     .role = role,
+                     .candidate = &one.candidate,
+                     .baseline = &base.candidate,
+                     .device_id = id,
+                     .within = v->plan,
+                     .record = record_of(c, v, id, st.device)};
         status = check_subject(c, &s, err);
         stand_close(&st);
     }

@@ -9,6 +9,7 @@
 void trial_free(trial *it) {
     shipped_free(&it->made);
     ir_genome_free(it->genome);
+    gate_builds_free(&it->beside);
     ev_str_free(&it->ptx);
     ev_arena_free(it->arena);
 }
@@ -23,6 +24,8 @@ static ev_status read_genome(const char *path, trial *it, ev_error *err) {
 }
 
 ev_status trial_make(const char *path, const task *t, int sm, trial *out, ev_error *err) {
+    out->t = t;
+    out->sm = sm;
     EV_TRY(read_genome(path, out, err));
     const char *name = ir_genome_start(out->genome);
     const task_start *start = task_find_start(t, name);
@@ -42,5 +45,20 @@ ev_status trial_make(const char *path, const task *t, int sm, trial *out, ev_err
     candidate *made = &out->made.candidate;
     made->aligned = task_bits_of_main(t, start, ir_genome_aligned(out->genome));
     made->aligned_to = made->aligned != 0 ? IR_ARGUMENT_ALIGN : 0;
+    return EV_OK;
+}
+
+/* In candidate.missed. */
+static ev_status missed(void *context, const uint8_t *taken, ev_str *why, ev_error *err) {
+    const trial *it = context;
+    return variant_missed(it->t, it->genome, it->sm, taken, why, err);
+}
+
+ev_status trial_add_builds(trial *it, ev_error *err) {
+    candidate *made = &it->made.candidate;
+    EV_TRY(variant_gate_builds(it->t, it->genome, it->sm, &it->beside, err));
+    gate_builds_give(&it->beside, made);
+    made->missed = missed;
+    made->missed_context = it;
     return EV_OK;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BITS_DIGITS 16
+#define BITS_DIGITS ((size_t)16)
 #define BUILD_SECONDS 300 /* the slowest build takes about one second on an idle machine */
 
 typedef struct build_request {
@@ -43,7 +43,7 @@ static ev_status build_work(void *context, ev_str *out, ev_error *err) {
     ev_status status = bases_get(all, request->genome, &base, err);
     if (status == EV_OK) {
         const task_start *start = task_find_start(request->t, ir_genome_start(request->genome));
-        ev_str_printf(out, "%0*" PRIx64, BITS_DIGITS,
+        ev_str_printf(out, "%0*" PRIx64, (int)BITS_DIGITS,
                       task_bits_of_main(request->t, start, ir_base_may_alias(base)));
         status = emit(base, request->genome, out, err);
     }
@@ -51,16 +51,21 @@ static ev_status build_work(void *context, ev_str *out, ev_error *err) {
     return status;
 }
 
+/* The number that the next digits say. */
+static uint64_t number_at(const char *text) {
+    char digits[BITS_DIGITS + 1] = "";
+    memcpy(digits, text, BITS_DIGITS);
+    return strtoull(digits, NULL, 16);
+}
+
 /* The child writes the bits of may_alias before the PTX. */
 ev_status variant_build_told(const task *t, const ir_genome *genome, int sm, ev_str *ptx,
                              uint64_t *may_alias, ev_error *err) {
     build_request request = {t, genome, sm};
     ev_str told = EV_STR_EMPTY;
-    char bits[BITS_DIGITS + 1] = "";
     ev_status status = isolate_run(build_work, &request, BUILD_SECONDS, &told, err);
     if (status == EV_OK && told.length > BITS_DIGITS) {
-        memcpy(bits, ev_str_text(&told), BITS_DIGITS);
-        *may_alias = strtoull(bits, NULL, 16);
+        *may_alias = number_at(ev_str_text(&told));
         ev_str_append(ptx, ev_str_text(&told) + BITS_DIGITS);
         status = ev_str_status(ptx, err);
     }
@@ -73,6 +78,87 @@ ev_status variant_build(const task *t, const ir_genome *genome, int sm, ev_str *
     uint64_t ignored = 0;
     return variant_build_told(t, genome, sm, ptx, &ignored, err);
 }
+
+/* ---- for gate 6 ---- */
+
+typedef struct gate_request {
+    build_request of;
+    const uint8_t *taken; /* of variant_missed */
+} gate_request;
+
+/* Appends the numbers of bytes before the texts. */
+static ev_status write_builds(const gate_builds *b, ev_str *out, ev_error *err) {
+    const size_t numbers[] = {b->arms_bytes, b->arms.length, b->checked.length};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        ev_str_printf(out, "%0*zx", (int)BITS_DIGITS, numbers[i]);
+    ev_str_append_n(out, ev_str_text(&b->arms), b->arms.length);
+    ev_str_append_n(out, ev_str_text(&b->checked), b->checked.length);
+    return ev_str_status(out, err);
+}
+
+static ev_status make_builds(const build_request *r, const ir_base *base, ev_str *out,
+                             ev_error *err) {
+    const task_start *start = task_find_start(r->t, ir_genome_start(r->genome));
+    gate_builds made = {.arms = EV_STR_EMPTY, .checked = EV_STR_EMPTY};
+    ir_build *build = NULL;
+    EV_TRY(ir_build_new(base, r->genome, &build, err));
+    ev_status status = EV_OK;
+    for (int s = 0; s < IR_STAGE_COUNT && status == EV_OK; s++)
+        status = ir_build_run(build, (ir_stage)s, err);
+    if (status == EV_OK)
+        status = gate_builds_make(base, r->genome, build, start, &made, err);
+    if (status == EV_OK)
+        status = write_builds(&made, out, err);
+    ir_build_free(build);
+    gate_builds_free(&made);
+    return status;
+}
+
+/* In the child: makes the builds, or appends what the taken arms leave to refuse. */
+static ev_status gate_work(void *context, ev_str *out, ev_error *err) {
+    const gate_request *r = context;
+    const build_request *of = &r->of;
+    bases *all = NULL;
+    const ir_base *base = NULL;
+    EV_TRY(bases_new(of->t, of->sm, 1, &all, err));
+    ev_status status = bases_get(all, of->genome, &base, err);
+    if (status == EV_OK && r->taken == NULL)
+        status = make_builds(of, base, out, err);
+    else if (status == EV_OK)
+        status = gate_builds_missed(base, of->genome,
+                                    task_find_start(of->t, ir_genome_start(of->genome)), r->taken,
+                                    out, err);
+    bases_free(all);
+    return status;
+}
+
+ev_status variant_gate_builds(const task *t, const ir_genome *genome, int sm, gate_builds *out,
+                              ev_error *err) {
+    gate_request request = {.of = {t, genome, sm}};
+    ev_str told = EV_STR_EMPTY;
+    ev_status status = isolate_run(gate_work, &request, BUILD_SECONDS, &told, err);
+    if (status == EV_OK && told.length >= 3 * BITS_DIGITS) {
+        const char *text = ev_str_text(&told);
+        size_t arms = (size_t)number_at(text + BITS_DIGITS);
+        size_t checked = (size_t)number_at(text + 2 * BITS_DIGITS);
+        out->arms_bytes = (size_t)number_at(text);
+        ev_str_append_n(&out->arms, text + 3 * BITS_DIGITS, arms);
+        ev_str_append_n(&out->checked, text + 3 * BITS_DIGITS + arms, checked);
+        status = ev_str_status(&out->arms, err);
+    }
+    if (status == EV_OK)
+        status = ev_str_status(&out->checked, err);
+    ev_str_free(&told);
+    return status;
+}
+
+ev_status variant_missed(const task *t, const ir_genome *genome, int sm, const uint8_t *taken,
+                         ev_str *why, ev_error *err) {
+    gate_request request = {.of = {t, genome, sm}, .taken = taken};
+    return isolate_run(gate_work, &request, BUILD_SECONDS, why, err);
+}
+
+/* ---- of starts and files ---- */
 
 ev_status variant_build_start(const task *t, const task_start *start, int sm, ev_str *ptx,
                               ev_error *err) {

@@ -10,6 +10,7 @@
 #include "ir/genome.h"
 #include "ir/ir.h"
 #include "kernels/task.h"
+#include "tuner/worker/gate_builds.h"
 
 /* Builds the genome and appends its PTX to `ptx`. EV_BAD: the build fails, or LLVM aborts. */
 ev_status variant_build(const task *t, const ir_genome *genome, int sm, ev_str *ptx,
@@ -17,6 +18,14 @@ ev_status variant_build(const task *t, const ir_genome *genome, int sm, ev_str *
 /* As variant_build. *may_alias: as candidate.may_alias. */
 ev_status variant_build_told(const task *t, const ir_genome *genome, int sm, ev_str *ptx,
                              uint64_t *may_alias, ev_error *err) EV_CHECKED;
+/* Makes what gate 6 runs beside the variant. *out is zeroed before; free it by gate_builds_free,
+ * also after an error. EV_BAD as of variant_build. */
+ev_status variant_gate_builds(const task *t, const ir_genome *genome, int sm, gate_builds *out,
+                              ev_error *err) EV_CHECKED;
+/* As gate_builds_missed; `taken` has `arms_bytes` bytes of gate_builds. */
+ev_status variant_missed(const task *t, const ir_genome *genome, int sm, const uint8_t *taken,
+                         ev_str *why, ev_error *err) EV_CHECKED;
+
 /* As variant_build, for a start without edits at its default macros. */
 ev_status variant_build_start(const task *t, const task_start *start, int sm, ev_str *ptx,
                               ev_error *err) EV_CHECKED;

@@ -1,6 +1,7 @@
 /* Worker jobs: draw, build, score, promote, replay and check one genome. */
 #include "base/proc.h"
 #include "tuner/search/draw.h"
+#include "tuner/worker/gate_builds.h"
 #include "tuner/worker/guard.h"
 #include "tuner/worker/worker.h"
 
@@ -403,64 +404,10 @@ static ev_status add_code(const worker_build *b, message *m, ev_error *err) {
     return code->ptx ? EV_OK : ev_fail_memory(err, b->candidate.ptx_bytes);
 }
 
-/* Builds the variant with the facts that its edits assert as checks, and gives the PTX to the
- * candidate, borrowed from *out. */
-static ev_status build_checked(worker_build *b, ir_build **out, ev_error *err) {
-    if (!ir_genome_asserts(b->genome))
-        return EV_OK;
-    EV_TRY(ir_build_new(b->base, b->genome, out, err));
-    ir_build_check_asserts(*out);
-    for (int s = 0; s < IR_STAGE_COUNT; s++)
-        EV_TRY(ir_build_run(*out, (ir_stage)s, err));
-    b->candidate.checked_ptx = ir_build_ptx(*out, &b->candidate.checked_bytes);
-    b->candidate.checked_mark = IR_ASSERT_MARK;
-    return EV_OK;
-}
-
 /* What the judge of arms needs (candidate.missed). */
-typedef struct arms_request {
-    const worker_build *b;
-    uint8_t *none; /* no arm was taken */
-    ev_str ptx;
-} arms_request;
-
 static ev_status arms_missed(void *context, const uint8_t *taken, ev_str *why, ev_error *err) {
-    const arms_request *r = context;
-    const task_start *start = r->b->candidate.start;
-    const ir_arms arms = {taken, start->assumed, start->assumed_count};
-    return ir_arms_missed(r->b->base, r->b->genome, &arms, why, err);
-}
-
-/* Builds the start so that it notes the arms that it takes, if an edit that is bold or rounds can
- * depend on them, and gives the PTX to the candidate, borrowed from *r. */
-static ev_status build_arms(worker_build *b, arms_request *r, ev_error *err) {
-    size_t bytes = ir_base_arms_bytes(b->base);
-    ev_str why = EV_STR_EMPTY;
-    *r = (arms_request){.b = b, .ptx = EV_STR_EMPTY};
-    if (ir_build_bold(b->build) == 0 && !ir_build_rounds(b->build))
-        return EV_OK;
-    r->none = calloc(bytes + 1, 1);
-    if (!r->none)
-        return ev_fail_memory(err, bytes + 1);
-    ev_status status = arms_missed(r, r->none, &why, err);
-    bool depends = status == EV_OK && why.length > 0;
-    ev_str_free(&why);
-    if (!depends)
-        return status;
-    EV_TRY(ir_base_arms_ptx(b->base, &r->ptx, err));
-    b->candidate.arms_ptx = ev_str_text(&r->ptx);
-    b->candidate.arms_ptx_bytes = r->ptx.length;
-    b->candidate.arms_bytes = bytes;
-    b->candidate.arms_variable = IR_ARMS_VARIABLE;
-    b->candidate.missed = arms_missed;
-    b->candidate.missed_context = r;
-    return EV_OK;
-}
-
-static void free_arms(worker_build *b, arms_request *r) {
-    b->candidate.arms_ptx = NULL;
-    free(r->none);
-    ev_str_free(&r->ptx);
+    const worker_build *b = context;
+    return gate_builds_missed(b->base, b->genome, b->candidate.start, taken, why, err);
 }
 
 static score refused_at(gate at, const char *what, const char *why) {
@@ -480,12 +427,14 @@ static ev_status promote_built(worker *w, const worker_build *b, message *m, ev_
 }
 
 static ev_status promote(worker *w, worker_build *b, message *m, ev_error *err) {
-    ir_build *checked = NULL;
-    arms_request arms;
+    gate_builds beside = {.arms = EV_STR_EMPTY, .checked = EV_STR_EMPTY};
+    candidate plain = b->candidate;
     ev_error why = {0};
-    ev_status status = build_arms(b, &arms, &why);
-    if (status == EV_OK)
-        status = build_checked(b, &checked, &why);
+    ev_status status =
+        gate_builds_make(b->base, b->genome, b->build, b->candidate.start, &beside, &why);
+    gate_builds_give(&beside, &b->candidate);
+    b->candidate.missed = arms_missed;
+    b->candidate.missed_context = b;
     m->done.has_score = true;
     const char *what = "a build that checks its edits fails";
     if (status == EV_OK) {
@@ -496,9 +445,8 @@ static ev_status promote(worker *w, worker_build *b, message *m, ev_error *err) 
         m->done.score = refused_at(GATE_PROMOTED, what, why.text);
     else if (status != EV_OK)
         (void)ev_fail(err, status, "%s", why.text);
-    ir_build_free(checked);
-    free_arms(b, &arms);
-    b->candidate.checked_ptx = NULL;
+    b->candidate = plain;
+    gate_builds_free(&beside);
     return status == EV_BAD ? EV_OK : status;
 }
 

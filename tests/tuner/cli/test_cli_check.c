@@ -329,6 +329,39 @@ static void genomes_that_cannot_be_checked(void **state) {
                      "absent.json");
 }
 
+/* The row of gate 6 beside the cases; NULL: there is none. */
+static json_t *row_of_gate(const json_t *found) {
+    const json_t *rows = json_object_get(found, "rows");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        if (strcmp(ev_json_text(json_array_get(rows, i), "case", ""), "gate 6") == 0)
+            return json_array_get(rows, i);
+    }
+    return NULL;
+}
+
+/* A bold edit forces a condition whose other arm no case takes: the cases pass, and gate 6 refuses
+ * the edit, unless the task assumes that the arm is not taken. With some of the splits, gate 6 is
+ * not asked. */
+static void genome_that_no_case_tries(void **state) {
+    (void)state;
+    static const char arms[] = "tests/fitness/gates/arms/task.json";
+    static const char assumed[] = "tests/fitness/gates/arms/assumed.json";
+    const char *genome = cli_path("forced.json");
+    cli_write("forced.json", "{\"start\": \"plain\", \"edits\": [{\"kind\": "
+                             "\"force-condition\", \"at\": \"i22\", \"option\": 0}]}");
+    json_t *found = cli_json(CLI_RUN("check", arms, "--genome", genome, "--json"), 1);
+    const json_t *row = row_of_gate(found);
+    assert_string_equal(ev_json_text(row, "verdict", ""), "fail");
+    assert_non_null(strstr(ev_json_text(row, "reason", ""), "\"assume\""));
+    json_decref(found);
+    found = cli_json(CLI_RUN("check", assumed, "--genome", genome, "--json"), 0);
+    assert_string_equal(ev_json_text(row_of_gate(found), "verdict", ""), "pass");
+    json_decref(found);
+    found = cli_json(CLI_RUN("check", arms, "--genome", genome, "--split", "search", "--json"), 0);
+    assert_null(row_of_gate(found));
+    json_decref(found);
+}
+
 /* --all has the tasks of evoke list, and keeps the exit code of what it finds. */
 static void all_tasks_that_ship(void **state) {
     (void)state;
@@ -362,6 +395,7 @@ int main(void) {
         cmocka_unit_test(genome_of_a_task),
         cmocka_unit_test(genome_on_a_grid_of_its_own),
         cmocka_unit_test(genomes_that_cannot_be_checked),
+        cmocka_unit_test(genome_that_no_case_tries),
         cmocka_unit_test(genomes_that_cannot_be_profiled),
         cmocka_unit_test(all_tasks_that_ship),
     };
