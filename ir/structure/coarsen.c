@@ -190,13 +190,16 @@ static ev_status check_shared(const coarsening *c, ev_error *err) {
     for (uint32_t o = 0; o < c->vary.object_count; o++) {
         const ir_object *object = &c->vary.objects[o];
         uint32_t writes = 0;
-        for (uint32_t k = 0; k < c->vary.access_count; k++)
-            writes += c->vary.object_of[k] == object &&
-                      !LLVMIsALoadInst(c->flow.insns[c->vary.accesses[k]]);
+        for (uint32_t k = 0; k < c->vary.access_count; k++) {
+            uint32_t insn = c->vary.accesses[k];
+            bool repeats = ir_loop_of(&c->flow, c->flow.home[insn]) != IR_NONE;
+            if (c->vary.object_of[k] == object && !LLVMIsALoadInst(c->flow.insns[insn]))
+                writes += repeats ? 2 : 1;
+        }
         if (object->is_shared && writes > 1)
             return ev_fail(err, EV_BAD,
                            "some threads of a block end early, and the kernel writes a shared "
-                           "array in several places");
+                           "array in several places or in a loop");
     }
     return EV_OK;
 }
@@ -286,12 +289,12 @@ static LLVMValueRef both(const coarsening *c, LLVMValueRef a, LLVMValueRef b) {
 }
 
 /* Gives a member's coordinates to the expressions of the old code. */
-static void map_member(coarsening *c, const coordinates *at, uint32_t j) {
+static void map_member(coarsening *c, const coordinates *at, LLVMValueRef block, uint32_t j) {
     for (uint32_t i = 0; i < c->flow.insn_count; i++) {
         LLVMValueRef value = c->flow.insns[i];
         LLVMValueRef made = NULL;
         if (is_place(c, value))
-            made = reads(c, value, "ctaid") ? at->block[j] : at->thread[j];
+            made = reads(c, value, "ctaid") ? block : at->thread[j];
         else if (takes_block(c) && c->extent && reads(c, value, "nctaid"))
             made = c->extent;
         else if (of_threads(c) && reads(c, value, "ntid"))
@@ -313,6 +316,28 @@ static ev_status write_test(coarsening *c, uint32_t t, uint32_t j, LLVMValueRef 
     return EV_OK;
 }
 
+/* Whether a value divides by what is not known, which may be 0 for a block outside of the grid. */
+static bool divides(LLVMValueRef value, unsigned depth) {
+    if (!LLVMIsAInstruction(value) || LLVMIsAPHINode(value) || depth == 0)
+        return false;
+    bool any = ir_deed_of(value) == IR_DEED_PURE && !ir_may_run_anywhere(value);
+    for (int k = 0; !any && k < LLVMGetNumOperands(value); k++)
+        any = divides(LLVMGetOperand(value, (unsigned)k), depth - 1);
+    return any;
+}
+
+/* The block that a member's tests are evaluated for: its own, or, outside of the grid, the first if
+ * the tests divide. */
+static LLVMValueRef block_for_tests(const coarsening *c, const coordinates *at, uint32_t j) {
+    enum { DEEPEST = 24 };
+    bool any = false;
+    for (uint32_t t = 0; t < c->guards.test_count; t++)
+        any |= c->differs[t] && divides(c->guards.tests[t].condition, DEEPEST);
+    return any && at->alive[j]
+               ? LLVMBuildSelect(c->builder, at->alive[j], at->block[j], number(c, 0), "")
+               : at->block[j];
+}
+
 /* Writes whether each member has work. EV_BAD: a test is more than arithmetic of coordinates. */
 static ev_status write_alive(coarsening *c, coordinates *at, ev_error *err) {
     LLVMValueRef stays = NULL;
@@ -322,7 +347,7 @@ static ev_status write_alive(coarsening *c, coordinates *at, ev_error *err) {
         bool inside = !takes_block(c) || !c->extent || is_first;
         if (!inside)
             at->alive[j] = LLVMBuildICmp(c->builder, LLVMIntULT, at->block[j], c->extent, "");
-        map_member(c, at, j);
+        map_member(c, at, block_for_tests(c, at, j), j);
         for (uint32_t t = 0; t < c->guards.test_count; t++) {
             if (!c->differs[t])
                 continue;
@@ -403,10 +428,17 @@ static ev_status write_prologue(coarsening *c, LLVMBasicBlockRef keep[MOST_KEPT]
     if (takes_thread(c))
         share_coordinates(c, &at, at.thread);
     for (uint32_t j = 0; j < c->members; j++) {
-        map_member(c, &at, j);
+        map_member(c, &at, at.block[j], j);
         c->jam.alive[j] = at.alive[j];
     }
     return EV_OK;
+}
+
+static ev_status check_idle(const coarsening *c, ev_error *err) {
+    bool any = false;
+    for (uint32_t j = 0; j < c->members; j++)
+        any |= c->jam.alive[j] != NULL;
+    return any ? ir_check_idle(&c->vary, err) : EV_OK;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------
@@ -456,6 +488,7 @@ static ev_status coarsen(coarsening *c, ev_error *err) {
         write_extent(c);
     EV_TRY(check_guards(c, err));
     EV_TRY(write_prologue(c, keep, &kept, err));
+    EV_TRY(check_idle(c, err));
     return ir_jam_write(&c->jam, keep, kept, err);
 }
 

@@ -353,8 +353,8 @@ static bool needs_guard(const ir_jam *jam, uint32_t insn, uint32_t member) {
                   !ir_varies(jam->vary, pointer);
     if (LLVMIsALoadInst(value) || is_own)
         return false;
-    return (deed == IR_DEED_STORE || deed == IR_DEED_COUNTED) &&
-           (member != ALL || is_apart(jam, insn));
+    bool writes = deed == IR_DEED_STORE || deed == IR_DEED_COUNTED || pointer; /* of a matrix */
+    return writes && (member != ALL || is_apart(jam, insn));
 }
 
 static void write_insns(ir_jam *jam, uint32_t block, uint32_t member) {

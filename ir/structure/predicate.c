@@ -1,10 +1,9 @@
 /* Predicate: the kernel is jammed with one member, whose effects are guarded.
  *
  * Blocks whose first thread ends by a test end as a whole. So each test must be one by which all
- * threads of a block end if the first one does: its sides grow with the thread's place, or shrink.
- */
+ * threads of a block end if the first one does (ends.c). */
+#include "ir/structure/analyses/ends_internal.h"
 #include "ir/structure/analyses/guards_internal.h"
-#include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/jam_internal.h"
 #include "ir/structure/structure_internal.h"
 
@@ -14,7 +13,6 @@
 enum { AXES = 3 };
 
 typedef struct predicating {
-    bool is_unsigned; /* the comparison in question reads its sides as numbers without sign */
     ir_structure *s;
     ir_flow flow;
     ir_vary vary;
@@ -82,162 +80,10 @@ static ev_status check(const predicating *p, ev_error *err) {
 /* ---- which blocks end -------------------------------------------------------------------------
  */
 
-/* How a value behaves over the threads of a block. */
-typedef enum course {
-    COURSE_SAME,
-    COURSE_ROOT, /* least at the first thread, where the value is 0 */
-    COURSE_UP,   /* least at the first thread */
-    COURSE_DOWN, /* greatest there */
-    COURSE_UNKNOWN
-} course;
-
-static course turned(course c) {
-    if (c == COURSE_UP || c == COURSE_ROOT)
-        return COURSE_DOWN;
-    return c == COURSE_DOWN ? COURSE_UP : c;
-}
-
-static course joined(course a, course b) {
-    if (a == COURSE_ROOT && b == COURSE_ROOT)
-        return COURSE_ROOT;
-    a = a == COURSE_ROOT ? COURSE_UP : a;
-    b = b == COURSE_ROOT ? COURSE_UP : b;
-    if (a == COURSE_SAME || b == COURSE_SAME)
-        return a == COURSE_SAME ? b : a;
-    return a == b ? a : COURSE_UNKNOWN;
-}
-
-static course course_of(const predicating *p, LLVMValueRef value, unsigned depth);
-
-/* Whether a value is as great as its operands say, read as the comparison reads it: nothing wraps
- * around, and nothing is cut off. */
-static bool is_whole(const predicating *p, LLVMValueRef value) {
-    if (ir_is_told(&p->flow, value,
-                   false)) /* the number of a thread, far from the end of 32 bits */
-        return true;
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMShl:
-        return p->is_unsigned ? LLVMGetNUW(value) : LLVMGetNSW(value);
-    case LLVMOr:
-        return LLVMGetIsDisjoint(value);
-    case LLVMTrunc:
-    case LLVMLShr:
-    case LLVMUDiv:
-    case LLVMURem:
-    case LLVMAnd:
-        return p->is_unsigned && LLVMGetInstructionOpcode(value) != LLVMTrunc;
-    case LLVMSExt:
-    case LLVMSDiv:
-    case LLVMAShr:
-    case LLVMSRem:
-        return !p->is_unsigned;
-    default:
-        return true;
-    }
-}
-
-/* Of a product, quotient or remainder with a factor that is the same for all threads, and taken to
- * be positive. */
-static course course_of_part(const predicating *p, LLVMValueRef value, unsigned depth) {
-    course a = course_of(p, LLVMGetOperand(value, 0), depth - 1);
-    course b = course_of(p, LLVMGetOperand(value, 1), depth - 1);
-    LLVMOpcode op = LLVMGetInstructionOpcode(value);
-    LLVMValueRef by = LLVMGetOperand(value, op == LLVMMul && a == COURSE_SAME ? 0 : 1);
-    bool turns = LLVMIsAConstantInt(by) && LLVMConstIntGetSExtValue(by) < 0;
-    if (op == LLVMMul && a == COURSE_SAME)
-        return turns ? turned(b) : b;
-    if (b != COURSE_SAME)
-        return COURSE_UNKNOWN;
-    if (op == LLVMURem || op == LLVMSRem || op == LLVMAnd)
-        return a == COURSE_ROOT || a == COURSE_SAME ? a : COURSE_UNKNOWN;
-    return turns && op != LLVMShl ? turned(a) : a;
-}
-
-static course course_of(const predicating *p, LLVMValueRef value, unsigned depth) {
-    if (!ir_depends_on(&p->flow, p->is_seed[AXES], value))
-        return COURSE_SAME;
-    if (axis_of(value) < AXES)
-        return COURSE_ROOT;
-    if (depth == 0 || !LLVMIsAInstruction(value) || !is_whole(p, value))
-        return COURSE_UNKNOWN;
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMZExt:
-    case LLVMSExt:
-    case LLVMTrunc:
-        return course_of(p, LLVMGetOperand(value, 0), depth - 1);
-    case LLVMAdd:
-    case LLVMOr: /* of bits that the other one has not */
-        return joined(course_of(p, LLVMGetOperand(value, 0), depth - 1),
-                      course_of(p, LLVMGetOperand(value, 1), depth - 1));
-    case LLVMSub:
-        return joined(course_of(p, LLVMGetOperand(value, 0), depth - 1),
-                      turned(course_of(p, LLVMGetOperand(value, 1), depth - 1)));
-    case LLVMMul:
-    case LLVMShl:
-    case LLVMUDiv:
-    case LLVMSDiv:
-    case LLVMLShr:
-    case LLVMAShr:
-    case LLVMURem:
-    case LLVMSRem:
-    case LLVMAnd:
-        return course_of_part(p, value, depth);
-    default:
-        return COURSE_UNKNOWN;
-    }
-}
-
-/* Whether a - b has its least value at the first thread if `greater`, else its greatest. */
-static bool ends_by(predicating *p, LLVMValueRef compare, bool greater) {
-    enum { DEEPEST = 16 };
-    LLVMIntPredicate is = LLVMGetICmpPredicate(compare);
-    p->is_unsigned = is == LLVMIntUGT || is == LLVMIntUGE || is == LLVMIntULT || is == LLVMIntULE;
-    course a = course_of(p, LLVMGetOperand(compare, 0), DEEPEST);
-    course b = course_of(p, LLVMGetOperand(compare, 1), DEEPEST);
-    course rest = joined(a, turned(b));
-    return greater ? rest == COURSE_UP : rest == COURSE_DOWN;
-}
-
-/* Whether a condition has the value at all threads of a block if the first one has it. */
-static bool ends_block(predicating *p, LLVMValueRef condition, bool value, unsigned depth) {
-    LLVMValueRef parts[2];
-    if (!ir_depends_on(&p->flow, p->is_seed[AXES], condition))
-        return true;
-    if (depth == 0)
-        return false;
-    if (LLVMGetInstructionOpcode(condition) == LLVMXor &&
-        ir_is_bit(LLVMGetOperand(condition, 1), true))
-        return ends_block(p, LLVMGetOperand(condition, 0), !value, depth - 1);
-    if (ir_is_either(condition, true, parts) || ir_is_either(condition, false, parts))
-        return ends_block(p, parts[0], value, depth - 1) &&
-               ends_block(p, parts[1], value, depth - 1);
-    if (!LLVMIsAICmpInst(condition))
-        return false;
-    LLVMIntPredicate is = LLVMGetICmpPredicate(condition);
-    switch (value ? is : ir_predicate_inverse(is)) {
-    case LLVMIntSGT:
-    case LLVMIntSGE:
-    case LLVMIntUGT:
-    case LLVMIntUGE:
-        return ends_by(p, condition, true);
-    case LLVMIntSLT:
-    case LLVMIntSLE:
-    case LLVMIntULT:
-    case LLVMIntULE:
-        return ends_by(p, condition, false);
-    default:
-        return false;
-    }
-}
-
-static ev_status check_ends(predicating *p, ev_error *err) {
-    enum { DEEPEST = 24 };
+static ev_status check_ends(const predicating *p, ev_error *err) {
     for (uint32_t t = 0; t < p->guards.test_count; t++) {
         const ir_test *test = &p->guards.tests[t];
-        if (!ends_block(p, test->condition, test->leaves_if, DEEPEST))
+        if (!ir_first_decides(&p->flow, p->is_seed[AXES], test->condition, test->leaves_if))
             return ev_fail(err, EV_BAD,
                            "the first thread of a block may end early where others do not");
     }
@@ -326,6 +172,7 @@ static ev_status predicate(predicating *p, ev_error *err) {
     EV_TRY(check_ends(p, err));
     EV_TRY(ir_vary_make(&p->flow, p->is_seed[AXES], true, &p->vary, err));
     EV_TRY(check(p, err));
+    EV_TRY(ir_check_idle(&p->vary, err));
     EV_TRY(ir_jam_begin(&p->vary, 1, p->builder, &p->jam, err));
     LLVMBasicBlockRef keep[2] = {
         LLVMAppendBasicBlockInContext(p->s->base->context, p->s->function, "")};

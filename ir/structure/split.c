@@ -130,8 +130,7 @@ static ev_status split(splitting *p, ev_error *err) {
     EV_TRY(check_block(p, err));
     EV_TRY(check_deeds(p, err));
     EV_TRY(check_reads(p, err));
-    EV_TRY(ir_sums_find(&p->flow, p->loop, &p->sums, err));
-    EV_TRY(ir_sums_check_round(&p->sums, p->lanes, err));
+    EV_TRY(ir_sums_find(&p->flow, p->loop, p->lanes, &p->sums, err));
     if (!p->sums.any)
         return ev_fail(err, EV_BAD, "the loop makes no sum");
     if (p->sums.runs)

@@ -1,4 +1,5 @@
 /* Stage, the plan: which loads of a loop go through shared memory, and in which boxes. */
+#include "ir/structure/analyses/ends_internal.h"
 #include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/stage_internal.h"
 #include "ir/structure/structure_internal.h"
@@ -256,13 +257,16 @@ static bool keeps_from_effects(const ir_staging *g, LLVMValueRef choice, conditi
 }
 
 /* Whether a choice is that of a thread without work, which takes another one's place: of places
- * alone, by arithmetic of places. Its effects are skipped by the same condition. */
+ * alone, by arithmetic of places, and the first thread has work if any has. Its effects are skipped
+ * by the same condition. */
 static bool is_of_idle_threads(ir_staging *g, LLVMValueRef choice) {
     enum { DEEPEST_CONDITION = 12, MOST_CHOICES = 64 };
     unsigned choices = MOST_CHOICES;
+    LLVMValueRef condition = LLVMGetOperand(choice, 0);
     uint32_t mask =
         ir_stage_mask(g, LLVMGetOperand(choice, 1)) | ir_stage_mask(g, LLVMGetOperand(choice, 2));
-    return mask >> IR_DIM_TURN == 0 && !loads(LLVMGetOperand(choice, 0), DEEPEST_CONDITION) &&
+    return mask >> IR_DIM_TURN == 0 && !loads(condition, DEEPEST_CONDITION) &&
+           ir_first_decides(&g->flow, g->is_place, condition, false) &&
            keeps_from_effects(g, choice, (conditions){0}, &choices);
 }
 
@@ -442,11 +446,15 @@ static void list_dims(ir_staging *g) {
 }
 
 static ev_status mark_threads(ir_staging *g, ev_error *err) {
+    static const char *const places[] = {"tid.x", "tid.y", "tid.z"};
     bool *is_seed = EV_NEW_ARRAY(g->s->arena, bool, g->flow.insn_count + 1);
+    g->is_place = EV_NEW_ARRAY(g->s->arena, bool, g->flow.insn_count + 1);
     g->masks = EV_NEW_ARRAY(g->s->arena, uint32_t, g->flow.insn_count + 1);
-    if (!is_seed || !g->masks)
+    if (!is_seed || !g->is_place || !g->masks)
         return ev_fail_memory(err, g->flow.insn_count);
     for (uint32_t i = 0; i < g->flow.insn_count; i++) {
+        for (size_t a = 0; a < sizeof places / sizeof places[0]; a++)
+            g->is_place[i] |= ir_reads_register(g->flow.insns[i], places[a]);
         is_seed[i] =
             ir_differs_in_block(g->flow.insns[i]) ||
             (ir_reads_any_register(g->flow.insns[i]) && !ir_stage_is_of_block(g->flow.insns[i]));

@@ -76,6 +76,7 @@ typedef struct ir_staging {
     ir_dim dims[IR_MOST_DIMS];
     uint32_t dim_count;
     uint32_t *masks; /* by instruction: the dims that it depends on, plus 1; 0: not known yet */
+    bool *is_place;  /* by instruction: it reads the place of a thread in its block */
     ir_staged loads[IR_MOST_STAGED];
     uint32_t load_count;
     ir_box boxes[IR_MOST_STAGED];

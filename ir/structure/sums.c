@@ -294,25 +294,28 @@ static ev_status check_results(const ir_sums *p, ev_error *err) {
     return EV_OK;
 }
 
-ev_status ir_sums_check_round(const ir_sums *p, uint32_t threads, ev_error *err) {
+/* EV_BAD: a round of turns is further than the loop's counter, of up to 32 bits, holds. */
+static ev_status check_round(const ir_sums *p, ev_error *err) {
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(p->loop->induction));
     uint64_t step = (uint64_t)(p->loop->step < 0 ? -p->loop->step : p->loop->step);
     uint64_t most = width > 32 ? UINT64_C(1) << 50 : (UINT64_C(1) << (width - 1)) - 1;
-    if (step <= most / threads)
+    if (step <= most / p->threads)
         return EV_OK;
     return ev_fail(err, EV_BAD,
-                   "%u turns of steps of %llu are more than a counter of %u bits holds", threads,
+                   "%u turns of steps of %llu are more than a counter of %u bits holds", p->threads,
                    (unsigned long long)step, width);
 }
 
-ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out, ev_error *err) {
-    *out = (ir_sums){.flow = flow, .loop = loop, .key = IR_NONE};
+ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, uint32_t threads, ir_sums *out,
+                       ev_error *err) {
+    *out = (ir_sums){.flow = flow, .loop = loop, .threads = threads, .key = IR_NONE};
     EV_TRY(ir_loop_check_counts(out->flow, out->loop, err));
     for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++)
         EV_TRY(add_sum(out, flow->insns[i], err));
     mark_key(out);
     for (uint32_t i = 0; i < out->count; i++)
         out->runs |= out->items[i].runs;
+    EV_TRY(check_round(out, err));
     EV_TRY(ir_sums_check_wrap(out, err));
     return check_results(out, err);
 }

@@ -40,6 +40,7 @@ typedef struct ir_sum {
 typedef struct ir_sums {
     const ir_flow *flow; /* borrowed */
     const ir_loop *loop; /* borrowed */
+    uint32_t threads;    /* that share the turns: a round is so many turns */
     ir_sum items[IR_MOST_SUMS];
     uint32_t count;
     bool any;     /* one of them is no count */
@@ -54,15 +55,13 @@ typedef struct ir_sums {
         is_signed; /* what replaces the key is greater, or less; not equal */
 } ir_sums;
 
-/* Lists what the loop carries. EV_BAD, with the reason: the loop does not count from a start to a
- * bound at its top, it carries something else, or something else is used behind it. */
-ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, ir_sums *out,
+/* Lists what the loop carries, for `threads` that share its turns. EV_BAD, with the reason: the
+ * loop does not count from a start to a bound at its top, its counter does not hold a round, the
+ * loop carries something else, or something else is used behind it. */
+ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, uint32_t threads, ir_sums *out,
                        ev_error *err) EV_CHECKED;
 /* Sets `wraps`. EV_BAD: the loop's counter may wrap around, and cannot be stopped at its bound. */
 ev_status ir_sums_check_wrap(ir_sums *p, ev_error *err) EV_CHECKED;
-/* EV_BAD: so many turns at once are further apart than the loop's counter, of up to 32 bits, holds.
- */
-ev_status ir_sums_check_round(const ir_sums *p, uint32_t threads, ev_error *err) EV_CHECKED;
 
 /* The operands of an instruction that may be the sum so far: first to last. IR_SUM_NONE: it
  * combines nothing. */

@@ -80,12 +80,11 @@ static bool may_go_round(const ir_flow *flow, const ir_loop *loop) {
 }
 
 /* Whether a round of turns is long beside the type. Other counters of 32 bits are taken not to come
- * near the end of their type: their loop would make millions of turns. Running sums have a rule of
- * their own (running.c). */
+ * within a round of the end of their type. Running sums have a rule of their own (running.c). */
 static bool has_long_rounds(const ir_sums *p) {
-    enum { SMALL_STEP = 1024 }; /* of 1,024 threads: 2^20 at once */
+    enum { LONG = 1 << 15 };
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(p->loop->induction));
-    bool is_long = p->loop->step > SMALL_STEP || p->loop->step < -SMALL_STEP;
+    bool is_long = llabs(p->loop->step) > LONG / p->threads;
     return !p->runs && (width < 32 || (width == 32 && is_long));
 }
 

@@ -140,8 +140,7 @@ static ev_status list_loops(teaming *t, ev_error *err) {
         ir_sums *sums = &t->loops[t->loop_count];
         const ir_loop *loop = &t->flow.loops[l];
         if (is_in_spread(t, l) || is_around(t, l) ||
-            ir_sums_find(&t->flow, loop, sums, &why) != EV_OK ||
-            ir_sums_check_round(sums, t->size, &why) != EV_OK)
+            ir_sums_find(&t->flow, loop, t->size, sums, &why) != EV_OK)
             continue;
         if (!ir_turns_are_apart(t->s->base->module, &t->flow, loop))
             (void)ev_fail(&why, EV_BAD,
@@ -210,7 +209,7 @@ static bool is_met_between(const teaming *t, uint32_t from, uint32_t to) {
 static ev_status check_reads(const teaming *t, ev_error *err) {
     for (uint32_t s = 0; s < t->flow.insn_count; s++) {
         LLVMValueRef store = t->flow.insns[s];
-        if (!LLVMIsAStoreInst(store) || t->is_shared_out[t->flow.home[s]])
+        if (!ir_share_is_effect(store) || t->is_shared_out[t->flow.home[s]])
             continue;
         for (uint32_t l = 0; l < t->flow.insn_count; l++) {
             if (ir_deed_of(t->flow.insns[l]) == IR_DEED_LOAD &&
@@ -245,10 +244,12 @@ static uint32_t runs_with(const teaming *t, uint32_t insn) {
     return block;
 }
 
-/* Whether where one of two accesses runs, the other one does, too. */
+/* Whether where one of two accesses runs, the other one does, too, and cases show that. */
 static bool run_together(const teaming *t, uint32_t a, uint32_t b) {
     const ir_flow *flow = &t->flow;
     uint32_t x = runs_with(t, a), y = runs_with(t, b);
+    if (!ir_is_led_by_told(flow, 0, x))
+        return false;
     return (ir_dominance_over(&flow->over, x, y) &&
             ir_dominance_over(&flow->under, y + 1, x + 1)) ||
            (ir_dominance_over(&flow->over, y, x) && ir_dominance_over(&flow->under, x + 1, y + 1));

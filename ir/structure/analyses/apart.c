@@ -299,7 +299,10 @@ static bool is_alone(LLVMModuleRef module, const ir_flow *flow, const ir_loop *l
         if (other == store || !pointer || !loop->holds[flow->home[i]])
             continue;
         ir_affine at = ir_affine_of_address(module, pointer, &from);
-        if (!is_one_base(module, from, to))
+        bool is_one = is_one_base(module, from, to);
+        if (!is_one && !(ir_is_own_base(from) && ir_is_own_base(to)))
+            return false;
+        if (!is_one)
             continue; /* the same turn's alone, or others apart: ir_check_overlap */
         if (LLVMIsALoadInst(other) ? !same_form(none, &at, &form)
                                    : !LLVMIsAStoreInst(other) ||

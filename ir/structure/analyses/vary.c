@@ -153,6 +153,16 @@ bool ir_has_effect(LLVMValueRef insn) {
     return deed != IR_DEED_PURE && deed != IR_DEED_LOAD && deed != IR_DEED_MARKER;
 }
 
+/* Whether the lanes of a warp store a matrix together. */
+static bool stores_matrix(LLVMValueRef call) {
+    const char *name = ir_call_name(call);
+    return begins(name, "llvm.nvvm.wmma.") && strstr(name, ".store.") != NULL;
+}
+
+LLVMValueRef ir_source_of(LLVMValueRef insn) {
+    return LLVMIsAMemCpyInst(insn) || LLVMIsAMemMoveInst(insn) ? LLVMGetOperand(insn, 1) : NULL;
+}
+
 LLVMValueRef ir_pointer_of(LLVMValueRef insn) {
     switch (LLVMGetInstructionOpcode(insn)) {
     case LLVMLoad:
@@ -162,7 +172,8 @@ LLVMValueRef ir_pointer_of(LLVMValueRef insn) {
     case LLVMStore:
         return LLVMGetOperand(insn, 1);
     case LLVMCall: /* memset and its kin write to their first operand */
-        return deed_of_call(insn) == IR_DEED_STORE ? LLVMGetOperand(insn, 0) : NULL;
+        return deed_of_call(insn) == IR_DEED_STORE || stores_matrix(insn) ? LLVMGetOperand(insn, 0)
+                                                                          : NULL;
     default:
         return NULL;
     }
@@ -218,6 +229,8 @@ const char *ir_called(LLVMValueRef insn) {
 
 static bool may_end_thread(LLVMValueRef insn) {
     static const char *const words[] = {"exit", "trap", "ret", "bra", "brx", "brkpt"};
+    if (begins(ir_call_name(insn), "llvm.nvvm.exit"))
+        return true;
     if (ir_deed_of(insn) != IR_DEED_UNKNOWN)
         return false;
     LLVMValueRef callee = LLVMIsACallInst(insn) ? LLVMGetCalledValue(insn) : NULL;
@@ -233,8 +246,11 @@ static bool may_end_thread(LLVMValueRef insn) {
 
 ev_status ir_check_stays(const ir_flow *flow, const ir_loop *loop, ev_error *err) {
     for (uint32_t i = 0; i < flow->insn_count; i++) {
-        if (loop->holds[flow->home[i]] && may_end_thread(flow->insns[i]))
-            return ev_fail(err, EV_BAD, "a thread may end in the loop: it calls %s",
+        uint32_t home = flow->home[i];
+        bool matters =
+            loop->holds[home] || flow->reaches[(size_t)home * flow->count + loop->header];
+        if (matters && may_end_thread(flow->insns[i]))
+            return ev_fail(err, EV_BAD, "a thread may end in the loop or before it: it calls %s",
                            ir_called(flow->insns[i]));
     }
     return EV_OK;
@@ -268,13 +284,50 @@ bool ir_counts_threads(LLVMValueRef insn) {
 /* ---- waiting ----------------------------------------------------------------------------------
  */
 
-/* Whether an instruction of a loop gives what others may change. */
+/* Whether a value is one that the place of a compare-and-swap had: it is loaded there, or the last
+ * try gave it. The first try may guess. */
+static bool is_of_place(const ir_flow *flow, const ir_loop *loop, LLVMValueRef value,
+                        LLVMValueRef swap, unsigned depth) {
+    uint32_t insn = ir_flow_insn(flow, value);
+    if (insn == IR_NONE || !loop->holds[flow->home[insn]])
+        return true;
+    if (depth == 0)
+        return false;
+    if (LLVMIsALoadInst(value))
+        return LLVMGetOperand(value, 0) == LLVMGetOperand(swap, 0);
+    if (LLVMIsAExtractValueInst(value))
+        return LLVMGetOperand(value, 0) == swap;
+    bool passes_on = LLVMIsAPHINode(value) || LLVMIsACastInst(value);
+    for (int k = 0; passes_on && k < LLVMGetNumOperands(value); k++)
+        passes_on = is_of_place(flow, loop, LLVMGetOperand(value, (unsigned)k), swap, depth - 1);
+    return passes_on;
+}
+
+/* Whether an instruction of a loop gives what others may change. A compare-and-swap with what its
+ * place had tries again. */
 static bool looks_at_others(const ir_flow *flow, const ir_loop *loop, LLVMValueRef insn) {
+    enum { DEEPEST = 6 };
     ir_deed deed = ir_deed_of(insn);
     if (!LLVMIsAAtomicCmpXchgInst(insn))
         return deed == IR_DEED_COUNTED || deed == IR_DEED_UNKNOWN;
     uint32_t wanted = ir_flow_insn(flow, LLVMGetOperand(insn, 1));
-    return wanted == IR_NONE || !loop->holds[flow->home[wanted]];
+    return wanted == IR_NONE || !loop->holds[flow->home[wanted]] ||
+           !is_of_place(flow, loop, flow->insns[wanted], insn, DEEPEST);
+}
+
+static bool waits_by(const ir_flow *flow, const ir_loop *loop, LLVMValueRef value, bool *seen);
+
+/* Whether what others may change decides a branch of the loop's turn, and so which value a PHI
+ * takes. */
+static bool is_decided_by(const ir_flow *flow, const ir_loop *loop, LLVMValueRef phi, bool *seen) {
+    if (flow->home[ir_flow_insn(flow, phi)] == loop->header && LLVMCountIncoming(phi) == 2)
+        return false; /* the turn before, by its one end */
+    for (uint32_t b = 0; b < flow->count; b++) {
+        LLVMValueRef last = ir_flow_last(flow, b);
+        if (loop->holds[b] && LLVMGetNumSuccessors(last) > 1 && waits_by(flow, loop, last, seen))
+            return true;
+    }
+    return false;
 }
 
 /* Whether a value is computed in the loop from what others may change. seen: by instruction. */
@@ -287,6 +340,8 @@ static bool waits_by(const ir_flow *flow, const ir_loop *loop, LLVMValueRef valu
         return true;
     if (LLVMIsAAtomicCmpXchgInst(value)) /* tries again */
         return false;
+    if (LLVMIsAPHINode(value) && is_decided_by(flow, loop, value, seen))
+        return true;
     for (int k = 0; k < LLVMGetNumOperands(value); k++) {
         if (waits_by(flow, loop, LLVMGetOperand(value, (unsigned)k), seen))
             return true;
@@ -478,8 +533,7 @@ static bool is_one_place(const ir_flow *flow, LLVMValueRef a, LLVMValueRef b) {
     return of_a == of_b && ir_affine_add(&at_a, &at_b, -1) && at_a.count == 0 && at_a.constant == 0;
 }
 
-/* Whether told conditions alone decide if one block leads to another. */
-static bool is_led_by_told(const ir_flow *flow, uint32_t from, uint32_t to) {
+bool ir_is_led_by_told(const ir_flow *flow, uint32_t from, uint32_t to) {
     for (uint32_t b = 0; b < flow->count; b++) {
         LLVMValueRef last = ir_flow_last(flow, b);
         bool between = (b == from || flow->reaches[(size_t)from * flow->count + b]) &&
@@ -515,7 +569,7 @@ static bool is_renewed(const ir_vary *vary, const ir_object *object, uint32_t st
             insn_over(vary->flow, s, load) && ir_flow_leads(vary->flow, store, s) &&
             (is_one_place(vary->flow, vary->flow->insns[store], vary->flow->insns[s]) ||
              (is_at_told(vary->flow, vary->flow->insns[load]) &&
-              is_led_by_told(vary->flow, vary->flow->home[s], vary->flow->home[load]))))
+              ir_is_led_by_told(vary->flow, vary->flow->home[s], vary->flow->home[load]))))
             return true;
     }
     return false;

@@ -44,6 +44,8 @@ typedef struct ir_vary {
 /* is_seed [flow->insn_count] is borrowed. EV_INFRA: out of memory. */
 ev_status ir_vary_make(const ir_flow *flow, const bool *is_seed, bool shared_is_one, ir_vary *out,
                        ev_error *err) EV_CHECKED;
+/* Whether told conditions alone (plain_internal.h) decide if one block leads to another. */
+bool ir_is_led_by_told(const ir_flow *flow, uint32_t from, uint32_t to);
 bool ir_varies(const ir_vary *vary, LLVMValueRef value);
 /* The object that a pointer points into, through address arithmetic and casts; NULL: none, or
  * several. */
@@ -84,15 +86,18 @@ bool ir_binds_warp(LLVMValueRef insn);
 /* Whether its value depends on which threads take part: a vote of the warp or the block. */
 bool ir_counts_threads(LLVMValueRef insn);
 /* EV_BAD: threads wait in a loop for what others do: it is left by the value of a volatile or
- * atomic access, or of assembly. A compare-and-swap with a value that the loop computes tries again
- * and waits for nobody. */
+ * atomic access, or of assembly, or by what such a value decides. A compare-and-swap with a value
+ * that the loop computes tries again and waits for nobody. */
 ev_status ir_check_waits(const ir_flow *flow, ev_error *err) EV_CHECKED;
-/* The pointer of a load, store, atomic or memset, the target of a copy; else NULL. */
+/* The pointer of a load, store, atomic or memset, the target of a copy, of a matrix that a warp
+ * stores; else NULL. */
 LLVMValueRef ir_pointer_of(LLVMValueRef insn);
+/* What a memcpy or memmove reads from; else NULL. */
+LLVMValueRef ir_source_of(LLVMValueRef insn);
 /* What a call calls: the name of a function, or "assembly". */
 const char *ir_called(LLVMValueRef insn);
-/* EV_BAD: a thread may end in the loop, by assembly that ends or leaves or by a function that is
- * not known. */
+/* EV_BAD: a thread may end in the loop or before it, by assembly that ends or leaves or by a
+ * function that is not known. */
 ev_status ir_check_stays(const ir_flow *flow, const ir_loop *loop, ev_error *err) EV_CHECKED;
 /* Whether it is assembly that names a special register. */
 bool ir_names_register(LLVMValueRef value);
@@ -115,7 +120,15 @@ bool ir_reads_warp_place(LLVMValueRef value);
  */
 bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base);
 /* EV_BAD: the kernel loads from an argument and writes to another one that may be one buffer, and
- * not at the same place in each turn of a loop, so that turns may depend on each other. */
+ * not at the same place in each turn of a loop, so that turns may depend on each other. Or it
+ * copies from memory that it may write to. */
 ev_status ir_check_overlap(const ir_flow *flow, ev_error *err) EV_CHECKED;
+/* Whether a base is a place of its own: an argument, a variable, an array of the thread, or a
+ * pointer in a struct that is passed by value. Two of them are apart, or the task says so. A
+ * pointer that was loaded, chosen or made of a number may lead to each. */
+bool ir_is_own_base(LLVMValueRef base);
+/* EV_BAD: a member without work, which makes no atomic, gets 0 for the value of one, and would load
+ * from a place, divide or leave a loop by that. */
+ev_status ir_check_idle(const ir_vary *vary, ev_error *err) EV_CHECKED;
 
 #endif

@@ -1,12 +1,17 @@
 /* Writes: what the kernel may write where it loads, and whether turns of a loop depend on each
  * other by a buffer that launches pass twice. */
 #include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 
 /* Whether a write by a base cannot go to another argument: an argument of its own, a variable, an
  * array of the thread. A pointer that was loaded, chosen or made of a number may lead anywhere. */
 static bool is_place_of_its_own(LLVMValueRef base) {
     return LLVMIsAArgument(base) || LLVMIsAAllocaInst(base) || LLVMIsAGlobalVariable(base);
+}
+
+bool ir_is_own_base(LLVMValueRef base) {
+    return is_place_of_its_own(base) || ir_is_field(base);
 }
 
 /* Whether something gets an address that is computed from the argument, or that may be. */
@@ -41,10 +46,11 @@ static bool is_kept(const ir_flow *flow, LLVMValueRef argument) {
     return false;
 }
 
-bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
+/* Whether no write of the kernel goes to what is read by the pointer. */
+static bool is_only_read(const ir_flow *flow, LLVMValueRef from, LLVMValueRef *base) {
     LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
     LLVMValueRef to = NULL;
-    (void)ir_affine_of_address(module, LLVMGetOperand(load, 0), base);
+    (void)ir_affine_of_address(module, from, base);
     if (!LLVMIsAArgument(*base))
         return false; /* shared memory and local arrays are near enough */
     bool is_alone = ir_param_has(*base, "noalias") && !is_kept(flow, *base);
@@ -55,8 +61,7 @@ bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
             deed == IR_DEED_UNKNOWN && (ir_call_memory(flow->insns[i]) & IR_MEMORY_WRITES) != 0;
         if (may_write && (!is_alone || gets_address(module, flow->insns[i], *base)))
             return false;
-        if (!pointer || LLVMIsALoadInst(flow->insns[i]) ||
-            (deed != IR_DEED_STORE && deed != IR_DEED_COUNTED))
+        if (!pointer || LLVMIsALoadInst(flow->insns[i]))
             continue;
         (void)ir_affine_of_address(module, pointer, &to);
         bool is_apart = is_place_of_its_own(to) || (is_alone && LLVMIsALoadInst(to));
@@ -64,6 +69,10 @@ bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
             return false;
     }
     return true;
+}
+
+bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
+    return is_only_read(flow, LLVMGetOperand(load, 0), base);
 }
 
 static bool has_term(const ir_affine *form, LLVMValueRef value, int64_t factor) {
@@ -135,8 +144,18 @@ static bool meets_other_turn(const ir_flow *flow, uint32_t load, uint32_t write)
            !comes_before(flow, load, write);
 }
 
+/* Whether an instruction copies from memory that the kernel may write to. */
+static bool copies_what_changes(const ir_flow *flow, LLVMValueRef insn) {
+    LLVMValueRef source = ir_source_of(insn), base = NULL;
+    if (!source || is_only_read(flow, source, &base))
+        return false;
+    return !LLVMIsAAllocaInst(base) && !(LLVMIsAGlobalVariable(base) && LLVMIsGlobalConstant(base));
+}
+
 ev_status ir_check_overlap(const ir_flow *flow, ev_error *err) {
     for (uint32_t i = 0; i < flow->insn_count; i++) {
+        if (copies_what_changes(flow, flow->insns[i]))
+            return ev_fail(err, EV_BAD, "the kernel copies from memory that it may write to");
         for (uint32_t k = 0; LLVMIsALoadInst(flow->insns[i]) && k < flow->insn_count; k++) {
             bool is_write = !LLVMIsALoadInst(flow->insns[k]) && ir_pointer_of(flow->insns[k]);
             if (is_write && meets_other_turn(flow, i, k))

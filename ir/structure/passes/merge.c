@@ -199,7 +199,7 @@ static void list_writes(merging *m) {
     for (uint32_t i = 0; i < m->flow.insn_count; i++) {
         LLVMValueRef insn = m->flow.insns[i];
         ir_deed deed = ir_deed_of(insn);
-        if (!ir_has_effect(insn) || deed == IR_DEED_WARP)
+        if (!ir_has_effect(insn) || (deed == IR_DEED_WARP && !ir_pointer_of(insn)))
             continue;
         LLVMValueRef pointer = deed == IR_DEED_STORE ? ir_pointer_of(insn) : NULL;
         m->writes[m->write_count++] =

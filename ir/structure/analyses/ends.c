@@ -1,0 +1,206 @@
+/* Ends: how the sides of comparisons grow over the threads of a block. */
+#include "ir/structure/analyses/ends_internal.h"
+
+#include "ir/structure/analyses/guards_internal.h"
+#include "ir/structure/analyses/plain_internal.h"
+
+#include <stdlib.h>
+
+typedef struct ending {
+    const ir_flow *flow;
+    const bool *is_place; /* by instruction */
+    bool is_unsigned;     /* the comparison in question reads its sides as numbers without sign */
+} ending;
+
+static bool is_place(const ending *p, LLVMValueRef value) {
+    uint32_t insn = ir_flow_insn(p->flow, value);
+    return insn != IR_NONE && p->is_place[insn];
+}
+
+/* How a value behaves over the threads of a block. */
+typedef enum course {
+    COURSE_SAME,
+    COURSE_ROOT, /* least at the first thread, where the value is 0 */
+    COURSE_UP,   /* least at the first thread */
+    COURSE_DOWN, /* greatest there */
+    COURSE_UNKNOWN
+} course;
+
+static course turned(course c) {
+    if (c == COURSE_UP || c == COURSE_ROOT)
+        return COURSE_DOWN;
+    return c == COURSE_DOWN ? COURSE_UP : c;
+}
+
+static course joined(course a, course b) {
+    if (a == COURSE_ROOT && b == COURSE_ROOT)
+        return COURSE_ROOT;
+    a = a == COURSE_ROOT ? COURSE_UP : a;
+    b = b == COURSE_ROOT ? COURSE_UP : b;
+    if (a == COURSE_SAME || b == COURSE_SAME)
+        return a == COURSE_SAME ? b : a;
+    return a == b ? a : COURSE_UNKNOWN;
+}
+
+static course course_of(const ending *p, LLVMValueRef value, unsigned depth);
+
+enum { MOST_FACTOR = 1 << 16 }; /* times an index of up to 2^16, fits into 32 bits */
+
+/* What a factor or a shift multiplies by, up to MOST_FACTOR + 1; 1: not known. */
+static uint64_t times(LLVMOpcode op, LLVMValueRef by) {
+    enum { MOST_SHIFT = 16 };
+    int64_t number = LLVMIsAConstantInt(by) ? LLVMConstIntGetSExtValue(by) : 1;
+    if (!LLVMIsAConstantInt(by))
+        return 1;
+    if (op == LLVMShl)
+        return number < 0 || number > MOST_SHIFT ? MOST_FACTOR + 1 : UINT64_C(1) << number;
+    return number < -MOST_FACTOR || number > MOST_FACTOR ? MOST_FACTOR + 1 : (uint64_t)llabs(number);
+}
+
+/* By how much, at most, arithmetic of indices and numbers multiplies an index, up to MOST_FACTOR +
+ * 1. */
+static uint64_t factor_of(LLVMValueRef value, unsigned depth) {
+    uint64_t factor = 0;
+    if (!LLVMIsAInstruction(value) || LLVMIsACallInst(value) || LLVMIsAPHINode(value))
+        return LLVMIsAConstantInt(value) ? 0 : 1;
+    if (depth == 0)
+        return MOST_FACTOR + 1;
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    for (int k = 0; k < LLVMGetNumOperands(value); k++)
+        factor += factor_of(LLVMGetOperand(value, (unsigned)k), depth - 1);
+    if (op == LLVMMul)
+        factor *= times(op, LLVMGetOperand(value, 0)) * times(op, LLVMGetOperand(value, 1));
+    if (op == LLVMShl)
+        factor *= times(op, LLVMGetOperand(value, 1));
+    return factor > MOST_FACTOR ? MOST_FACTOR + 1 : factor;
+}
+
+/* Whether a value is as great as its operands say, read as the comparison reads it: nothing wraps
+ * around, and nothing is cut off. */
+static bool is_whole(const ending *p, LLVMValueRef value) {
+    enum { DEEPEST_FACTOR = 12 };
+    if (ir_is_told(p->flow, value, false) && factor_of(value, DEEPEST_FACTOR) <= MOST_FACTOR)
+        return true; /* the number of a thread, far from the end of 32 bits */
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+        return p->is_unsigned ? LLVMGetNUW(value) : LLVMGetNSW(value);
+    case LLVMOr:
+        return LLVMGetIsDisjoint(value);
+    case LLVMTrunc:
+    case LLVMLShr:
+    case LLVMUDiv:
+    case LLVMURem:
+    case LLVMAnd:
+        return p->is_unsigned && LLVMGetInstructionOpcode(value) != LLVMTrunc;
+    case LLVMSExt:
+    case LLVMSDiv:
+    case LLVMAShr:
+    case LLVMSRem:
+        return !p->is_unsigned;
+    default:
+        return true;
+    }
+}
+
+/* Of a product, quotient or remainder with a factor that is the same for all threads, and taken to
+ * be positive. */
+static course course_of_part(const ending *p, LLVMValueRef value, unsigned depth) {
+    course a = course_of(p, LLVMGetOperand(value, 0), depth - 1);
+    course b = course_of(p, LLVMGetOperand(value, 1), depth - 1);
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    LLVMValueRef by = LLVMGetOperand(value, op == LLVMMul && a == COURSE_SAME ? 0 : 1);
+    bool turns = LLVMIsAConstantInt(by) && LLVMConstIntGetSExtValue(by) < 0;
+    if (op == LLVMMul && a == COURSE_SAME)
+        return turns ? turned(b) : b;
+    if (b != COURSE_SAME)
+        return COURSE_UNKNOWN;
+    if (op == LLVMURem || op == LLVMSRem || op == LLVMAnd)
+        return a == COURSE_ROOT || a == COURSE_SAME ? a : COURSE_UNKNOWN;
+    return turns && op != LLVMShl ? turned(a) : a;
+}
+
+static course course_of(const ending *p, LLVMValueRef value, unsigned depth) {
+    if (!ir_depends_on(p->flow, p->is_place, value))
+        return COURSE_SAME;
+    if (is_place(p, value))
+        return COURSE_ROOT;
+    if (depth == 0 || !LLVMIsAInstruction(value) || !is_whole(p, value))
+        return COURSE_UNKNOWN;
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMTrunc:
+        return course_of(p, LLVMGetOperand(value, 0), depth - 1);
+    case LLVMAdd:
+    case LLVMOr: /* of bits that the other one has not */
+        return joined(course_of(p, LLVMGetOperand(value, 0), depth - 1),
+                      course_of(p, LLVMGetOperand(value, 1), depth - 1));
+    case LLVMSub:
+        return joined(course_of(p, LLVMGetOperand(value, 0), depth - 1),
+                      turned(course_of(p, LLVMGetOperand(value, 1), depth - 1)));
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMURem:
+    case LLVMSRem:
+    case LLVMAnd:
+        return course_of_part(p, value, depth);
+    default:
+        return COURSE_UNKNOWN;
+    }
+}
+
+/* Whether a - b has its least value at the first thread if `greater`, else its greatest. */
+static bool ends_by(ending *p, LLVMValueRef compare, bool greater) {
+    enum { DEEPEST = 16 };
+    LLVMIntPredicate is = LLVMGetICmpPredicate(compare);
+    p->is_unsigned = is == LLVMIntUGT || is == LLVMIntUGE || is == LLVMIntULT || is == LLVMIntULE;
+    course a = course_of(p, LLVMGetOperand(compare, 0), DEEPEST);
+    course b = course_of(p, LLVMGetOperand(compare, 1), DEEPEST);
+    course rest = joined(a, turned(b));
+    return greater ? rest == COURSE_UP : rest == COURSE_DOWN;
+}
+
+/* Whether a condition has the value at all threads of a block if the first one has it. */
+static bool decides(ending *p, LLVMValueRef condition, bool value, unsigned depth) {
+    LLVMValueRef parts[2];
+    if (!ir_depends_on(p->flow, p->is_place, condition))
+        return true;
+    if (depth == 0)
+        return false;
+    if (LLVMGetInstructionOpcode(condition) == LLVMXor &&
+        ir_is_bit(LLVMGetOperand(condition, 1), true))
+        return decides(p, LLVMGetOperand(condition, 0), !value, depth - 1);
+    if (ir_is_either(condition, true, parts) || ir_is_either(condition, false, parts))
+        return decides(p, parts[0], value, depth - 1) && decides(p, parts[1], value, depth - 1);
+    if (!LLVMIsAICmpInst(condition))
+        return false;
+    LLVMIntPredicate is = LLVMGetICmpPredicate(condition);
+    switch (value ? is : ir_predicate_inverse(is)) {
+    case LLVMIntSGT:
+    case LLVMIntSGE:
+    case LLVMIntUGT:
+    case LLVMIntUGE:
+        return ends_by(p, condition, true);
+    case LLVMIntSLT:
+    case LLVMIntSLE:
+    case LLVMIntULT:
+    case LLVMIntULE:
+        return ends_by(p, condition, false);
+    default:
+        return false;
+    }
+}
+
+bool ir_first_decides(const ir_flow *flow, const bool *is_place, LLVMValueRef condition,
+                      bool value) {
+    enum { DEEPEST = 24 };
+    ending p = {.flow = flow, .is_place = is_place};
+    return decides(&p, condition, value, DEEPEST);
+}

@@ -1,0 +1,124 @@
+/* Idle: what members without work may do with the values of atomics, which they do not make. What
+ * is computed of such a value is followed through arithmetic, through arrays of the block or the
+ * thread, and through branches to where they join. */
+#include "ir/structure/analyses/vary_internal.h"
+
+typedef struct idling {
+    const ir_flow *flow;
+    const ir_vary *vary;
+    bool *reached;    /* by instruction: its value depends on that of an atomic */
+    bool *in_object;  /* by object: such a value was stored there */
+    bool *is_decided; /* by block: its PHIs depend on a branch by such a value */
+} idling;
+
+static bool is_reached(const idling *d, LLVMValueRef value) {
+    uint32_t insn = ir_flow_insn(d->flow, value);
+    return insn != IR_NONE && d->reached[insn];
+}
+
+static bool has_reached_operand(const idling *d, LLVMValueRef insn) {
+    for (int k = 0; k < LLVMGetNumOperands(insn); k++) {
+        if (is_reached(d, LLVMGetOperand(insn, (unsigned)k)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether each way to a block comes by one edge of a branch. */
+static bool is_on_one_side(const ir_flow *flow, uint32_t branch, uint32_t block) {
+    for (uint32_t e = flow->next.first[branch]; e < flow->next.first[branch + 1]; e++) {
+        uint32_t side = flow->next.succ[e];
+        if (flow->back.first[side + 1] - flow->back.first[side] == 1 &&
+            ir_dominance_over(&flow->over, side, block))
+            return true;
+    }
+    return false;
+}
+
+/* Marks the blocks in which the ways behind a branch join. */
+static void mark_joins(idling *d, uint32_t branch) {
+    const ir_flow *flow = d->flow;
+    uint32_t end = ir_flow_joins_at(flow, branch);
+    for (uint32_t b = 0; b < flow->count; b++) {
+        bool follows = flow->reaches[(size_t)branch * flow->count + b];
+        bool is_before = end == IR_NONE || b == end || !ir_dominance_over(&flow->over, end, b);
+        d->is_decided[b] |= follows && is_before && !is_on_one_side(flow, branch, b);
+    }
+}
+
+static bool is_atomic(LLVMValueRef insn) {
+    return ir_deed_of(insn) == IR_DEED_COUNTED && !LLVMIsALoadInst(insn);
+}
+
+/* The number of the object that an access goes to; the number of objects: none that is known. */
+static uint32_t object_at(const idling *d, LLVMValueRef pointer) {
+    const ir_object *object = ir_vary_object(d->vary, pointer);
+    return object ? (uint32_t)(object - d->vary->objects) : d->vary->object_count;
+}
+
+/* Whether instruction `i` depends on the value of an atomic. */
+static bool depends(const idling *d, uint32_t i) {
+    LLVMValueRef insn = d->flow->insns[i], pointer = ir_pointer_of(insn);
+    if (is_atomic(insn) || has_reached_operand(d, insn))
+        return true;
+    if (LLVMIsAPHINode(insn))
+        return d->is_decided[d->flow->home[i]];
+    return LLVMIsALoadInst(insn) && d->in_object[object_at(d, pointer)];
+}
+
+static void follow(idling *d, uint32_t i) {
+    LLVMValueRef insn = d->flow->insns[i], pointer = ir_pointer_of(insn);
+    uint32_t object = pointer ? object_at(d, pointer) : d->vary->object_count;
+    d->reached[i] = true;
+    if (object < d->vary->object_count)
+        d->in_object[object] = true;
+    if (LLVMIsATerminatorInst(insn))
+        mark_joins(d, d->flow->home[i]);
+}
+
+static bool leaves_loop(const ir_flow *flow, uint32_t block) {
+    for (uint32_t l = 0; l < flow->loop_count; l++) {
+        for (uint32_t e = flow->next.first[block]; e < flow->next.first[block + 1]; e++) {
+            if (flow->loops[l].holds[block] && !flow->loops[l].holds[flow->next.succ[e]])
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a member without work must not execute a reached instruction. */
+static bool is_dangerous(const idling *d, uint32_t i) {
+    LLVMValueRef insn = d->flow->insns[i], pointer = ir_pointer_of(insn);
+    ir_deed deed = ir_deed_of(insn);
+    if (LLVMIsALoadInst(insn))
+        return is_reached(d, pointer);
+    if (LLVMIsATerminatorInst(insn))
+        return leaves_loop(d->flow, d->flow->home[i]);
+    return ir_divides(insn) || deed == IR_DEED_LOAD || (deed == IR_DEED_WARP && !pointer);
+}
+
+ev_status ir_check_idle(const ir_vary *vary, ev_error *err) {
+    const ir_flow *flow = vary->flow;
+    idling d = {.flow = flow, .vary = vary};
+    d.reached = EV_NEW_ARRAY(flow->arena, bool, flow->insn_count + 1);
+    d.in_object = EV_NEW_ARRAY(flow->arena, bool, vary->object_count + 1);
+    d.is_decided = EV_NEW_ARRAY(flow->arena, bool, flow->count + 1);
+    if (!d.reached || !d.in_object || !d.is_decided)
+        return ev_fail_memory(err, flow->insn_count);
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (uint32_t i = 0; i < flow->insn_count; i++) {
+            if (d.reached[i] || !depends(&d, i))
+                continue;
+            follow(&d, i);
+            grows = true;
+        }
+    }
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        if (d.reached[i] && is_dangerous(&d, i))
+            return ev_fail(err, EV_BAD,
+                           "the value of an atomic decides where the kernel loads from, what it "
+                           "divides by or when a loop ends, and threads without work have none");
+    }
+    return EV_OK;
+}
