@@ -62,6 +62,9 @@ ev_status ir_base_reread(ir_base *base, const char *bitcode, size_t bytes,
 /* As ir_base_load, but the module stays early IR, with the source's structural prefix applied. No
  * instruction has a number. */
 ev_status ir_early_load(const ir_source *source, ir_base **out, ev_error *err) EV_CHECKED;
+/* The number of a kernel's annotation, such as "maxntidx"; 0: it has none. */
+uint32_t ir_annotation(LLVMModuleRef module, const char *entry, const char *name);
+void ir_annotate(LLVMModuleRef module, const char *entry, const char *name, uint32_t value);
 /* Clears the complaint, so that later code sees only new ones. */
 void ir_base_clear_complaint(ir_base *base);
 /* SHA-256 of the module's bitcode, which LLVM writes faster than text. The module has no names and

@@ -26,59 +26,12 @@ static void block_site(const ir_work *w, ir_sites *sites) {
 /* ---- annotations ------------------------------------------------------------------------------
  */
 
-enum { OPERANDS = 64, NODES = 256 };
-
-static LLVMMetadataRef i32_metadata(const ir_work *w, uint32_t value) {
-    return LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(w->context), value, false));
-}
-
-static bool names(LLVMValueRef operand, const char *name) {
-    unsigned length = 0;
-    const char *text = operand && LLVMIsAMDString(operand) ? LLVMGetMDString(operand, &length) : "";
-    return strlen(name) == length && memcmp(text, name, length) == 0;
-}
-
-/* The node and operand index of the entry's annotation `name`; NULL: none. */
-static LLVMValueRef find_annotation(const ir_work *w, const char *name, unsigned *place) {
-    LLVMValueRef entry = LLVMGetNamedFunction(w->module, w->base->entry);
-    unsigned count = LLVMGetNamedMetadataNumOperands(w->module, "nvvm.annotations");
-    LLVMValueRef nodes[NODES], operands[OPERANDS];
-    if (count > NODES)
-        return NULL;
-    LLVMGetNamedMetadataOperands(w->module, "nvvm.annotations", nodes);
-    for (unsigned i = 0; i < count; i++) {
-        unsigned size = LLVMGetMDNodeNumOperands(nodes[i]);
-        if (size > OPERANDS)
-            continue;
-        LLVMGetMDNodeOperands(nodes[i], operands);
-        for (unsigned k = 1; k + 1 < size && operands[0] == entry; k += 2) {
-            if (names(operands[k], name)) {
-                *place = k + 1;
-                return nodes[i];
-            }
-        }
-    }
-    return NULL;
+static bool has_annotation(const ir_work *w, const char *name) {
+    return ir_annotation(w->module, w->base->entry, name) > 0;
 }
 
 static void annotate(const ir_work *w, const char *name, uint32_t value) {
-    unsigned place;
-    LLVMValueRef node = find_annotation(w, name, &place);
-    if (node) {
-        LLVMReplaceMDNodeOperandWith(node, place, i32_metadata(w, value));
-        return;
-    }
-    LLVMMetadataRef parts[] = {LLVMValueAsMetadata(LLVMGetNamedFunction(w->module, w->base->entry)),
-                               LLVMMDStringInContext2(w->context, name, strlen(name)),
-                               i32_metadata(w, value)};
-    LLVMMetadataRef made = LLVMMDNodeInContext2(w->context, parts, 3);
-    LLVMAddNamedMetadataOperand(w->module, "nvvm.annotations",
-                                LLVMMetadataAsValue(w->context, made));
-}
-
-static bool has_annotation(const ir_work *w, const char *name) {
-    unsigned place;
-    return find_annotation(w, name, &place) != NULL;
+    ir_annotate(w->module, w->base->entry, name, value);
 }
 
 static void draw_option(ir_edit *edit, int64_t option) {

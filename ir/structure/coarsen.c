@@ -154,6 +154,11 @@ static ev_status check_votes(const coarsening *c, ev_error *err) {
     for (uint32_t i = 0; i < c->flow.insn_count && c->guards_differ; i++) {
         if (ir_counts_threads(c->flow.insns[i]))
             return ev_fail(err, EV_BAD, "threads vote, and some of them end early");
+        if (!ir_names_all_lanes(c->flow.insns[i]) &&
+            ir_varies(&c->vary, LLVMGetOperand(c->flow.insns[i], 0)))
+            return ev_fail(err, EV_BAD,
+                           "the threads of a warp exchange values or wait by a mask that differs "
+                           "among members, and some of them end early");
     }
     return EV_OK;
 }

@@ -217,6 +217,8 @@ LLVMValueRef ir_flat_extent(const ir_structure *s, LLVMBuilderRef builder, uint3
 }
 
 ev_status ir_flat_check_alone(const ir_structure *s, const ir_flow *flow, ev_error *err) {
+    EV_TRY(ir_check_near(flow, err));
+    EV_TRY(ir_check_waits(flow, err)); /* more blocks may not all be on the GPU at once */
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         ir_deed deed = ir_deed_of(flow->insns[i]);
         LLVMValueRef pointer = ir_pointer_of(flow->insns[i]), base = NULL;

@@ -73,11 +73,6 @@ static bool is_sized_at_launch(LLVMValueRef global) {
 }
 
 static ev_status check_object(const ir_object *object, ev_error *err) {
-    if (object->escapes)
-        return ev_fail(err, EV_BAD,
-                       "the address of a %s array goes elsewhere than into loads and "
-                       "stores",
-                       object->is_shared ? "shared" : "local");
     if (object->varies && object->is_shared && is_sized_at_launch(object->root))
         return ev_fail(err, EV_BAD, "the contents of dynamic shared memory differ");
     return EV_OK;
@@ -87,6 +82,7 @@ ev_status ir_jam_check(const ir_vary *vary, ev_error *err) {
     const ir_flow *flow = vary->flow;
     for (uint32_t i = 0; i < flow->insn_count; i++)
         EV_TRY(check_insn(flow->insns[i], err));
+    EV_TRY(ir_check_near(flow, err));
     for (uint32_t o = 0; o < vary->object_count; o++)
         EV_TRY(check_object(&vary->objects[o], err));
     for (uint32_t r = 0; r < vary->region_count; r++) {

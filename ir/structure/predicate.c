@@ -54,19 +54,12 @@ static bool is_needed(const predicating *p) {
     return false;
 }
 
-/* Whether a shuffle is one of all lanes, also of those that end early. */
-static bool names_all_lanes(LLVMValueRef shuffle) {
-    LLVMValueRef mask = LLVMGetOperand(shuffle, 0);
-    bool has_mask = strstr(ir_call_name(shuffle), ".sync.") != NULL;
-    return !has_mask || (LLVMIsAConstantInt(mask) && LLVMConstIntGetSExtValue(mask) == -1);
-}
-
 static ev_status check(const predicating *p, ev_error *err) {
     for (uint32_t i = 0; i < p->flow.insn_count; i++) {
         if (ir_deed_of(p->flow.insns[i]) == IR_DEED_WARP &&
             strncmp(ir_call_name(p->flow.insns[i]), "llvm.nvvm.shfl.", 15) != 0)
             return ev_fail(err, EV_BAD, "the threads of a warp vote, and some of them end early");
-        if (ir_deed_of(p->flow.insns[i]) == IR_DEED_WARP && !names_all_lanes(p->flow.insns[i]))
+        if (!ir_names_all_lanes(p->flow.insns[i]))
             return ev_fail(
                 err, EV_BAD,
                 "the threads of a warp exchange values by a mask that is no constant, and "
@@ -136,9 +129,23 @@ static ev_status write_exit(predicating *p, LLVMBasicBlockRef *body, ev_error *e
     return EV_OK;
 }
 
+/* Whether each test asks for the place along one axis alone. Then a thread may take place 0 along
+ * the axes whose tests fail, and keep the others. */
+static bool are_tests_apart(const predicating *p) {
+    for (uint32_t t = 0; t < p->guards.test_count; t++) {
+        uint32_t axes = 0;
+        for (uint32_t a = 0; a < AXES; a++)
+            axes += ir_depends_on(&p->flow, p->is_seed[a], p->guards.tests[t].condition);
+        if (axes > 1)
+            return false;
+    }
+    return true;
+}
+
 /* Writes whether the thread has work, and the place that the thread takes. */
 static ev_status write_places(predicating *p, ev_error *err) {
     LLVMValueRef alive[AXES] = {0}, taken[AXES], stays = NULL;
+    bool are_apart = are_tests_apart(p);
     map_places(p, p->place);
     for (uint32_t t = 0; t < p->guards.test_count; t++) {
         LLVMValueRef condition = p->guards.tests[t].condition;
@@ -153,8 +160,8 @@ static ev_status write_places(predicating *p, ev_error *err) {
     }
     for (uint32_t a = 0; a < AXES; a++) {
         LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(p->place[a]));
-        taken[a] =
-            alive[a] ? LLVMBuildSelect(p->builder, alive[a], p->place[a], zero, "") : p->place[a];
+        LLVMValueRef by = alive[a] && !are_apart ? p->jam.alive[0] : alive[a];
+        taken[a] = by ? LLVMBuildSelect(p->builder, by, p->place[a], zero, "") : p->place[a];
     }
     map_places(p, taken);
     return EV_OK;

@@ -368,12 +368,43 @@ static ev_status check_shared(const ir_structure *s, uint64_t before, ev_error *
     return EV_OK;
 }
 
+/* Raises the kernel's own bound of threads (__launch_bounds__) to the block's, and lowers the least
+ * number of blocks by as much. */
+static void raise_bound(const ir_structure *s) {
+    static const char *const names[IR_AXES] = {"maxntidx", "maxntidy", "maxntidz"};
+    LLVMModuleRef module = s->base->module;
+    const char *entry = s->base->entry;
+    uint64_t bound = ir_annotation(module, entry, names[0]);
+    uint64_t threads = (uint64_t)s->base->block[0] * s->base->block[1] * s->base->block[2];
+    for (size_t axis = 1; axis < IR_AXES; axis++) {
+        uint32_t more = ir_annotation(module, entry, names[axis]);
+        bound *= more > 0 ? more : 1;
+    }
+    if (bound == 0 || threads <= bound)
+        return;
+    uint64_t blocks = ir_annotation(module, entry, "minctasm") * bound / threads;
+    for (size_t axis = 0; axis < IR_AXES; axis++)
+        ir_annotate(module, entry, names[axis], axis == 0 ? (uint32_t)threads : 1);
+    if (ir_annotation(module, entry, "minctasm") > 0)
+        ir_annotate(module, entry, "minctasm", blocks > 0 ? (uint32_t)blocks : 1);
+}
+
+/* Blocks that wait for others must all be on the GPU at once, so none may take more of a
+ * multiprocessor. */
+static ev_status check_resident(const ir_structure *s, ev_error *err) {
+    ir_flow flow;
+    EV_TRY(ir_flow_make(s->function, s->arena, &flow, err));
+    return ir_check_waits(&flow, err);
+}
+
 ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
     uint64_t before = ir_shared_bytes(s->base->module, NULL);
     EV_TRY(check_size(s, edit, err));
     EV_TRY(dispatch(s, edit, err));
     EV_TRY(check(s, err));
-    return check_shared(s, before, err);
+    raise_bound(s);
+    EV_TRY(check_shared(s, before, err));
+    return ir_shared_bytes(s->base->module, NULL) > before ? check_resident(s, err) : EV_OK;
 }
 
 /* ---- step by step ---- */

@@ -26,6 +26,7 @@ typedef struct splitting {
 
 static ev_status check_deeds(const splitting *p, ev_error *err) {
     EV_TRY(ir_check_overlap(&p->flow, err));
+    EV_TRY(ir_check_near(&p->flow, err));
     for (uint32_t i = 0; i < p->flow.insn_count; i++) {
         LLVMValueRef insn = p->flow.insns[i];
         ir_deed deed = ir_deed_of(insn);

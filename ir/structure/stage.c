@@ -472,6 +472,7 @@ ev_status ir_stage_plan(ir_staging *g, const ir_edit *edit, ev_error *err) {
     EV_TRY(find_loop(g, edit, err));
     EV_TRY(check_loop(g, err));
     EV_TRY(ir_check_stays(&g->flow, g->loop, err));
+    EV_TRY(ir_check_near(&g->flow, err));
     list_dims(g);
     EV_TRY(list_loads(g, edit, err));
     return check_sizes(g, err);

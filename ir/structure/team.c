@@ -87,6 +87,7 @@ static ev_status check_option(teaming *t, const ir_edit *edit, ev_error *err) {
 /* The threads of a block may have nothing in common, since they come into other blocks. */
 static ev_status check_deeds(const teaming *t, ev_error *err) {
     EV_TRY(ir_check_overlap(&t->flow, err));
+    EV_TRY(ir_check_near(&t->flow, err));
     for (uint32_t i = 0; i < t->flow.insn_count; i++) {
         LLVMValueRef insn = t->flow.insns[i], pointer = ir_pointer_of(insn), base = NULL;
         ir_deed deed = ir_deed_of(insn);

@@ -213,6 +213,46 @@ static int64_t bytes_of(LLVMModuleRef module, LLVMValueRef insn) {
     return (int64_t)LLVMABISizeOfType(LLVMGetModuleDataLayout(module), type);
 }
 
+/* Without casts, and without the PHIs behind loops that pass one value on. */
+static LLVMValueRef without_casts(LLVMValueRef value) {
+    while (LLVMIsASExtInst(value) || LLVMIsAZExtInst(value) ||
+           (LLVMIsAPHINode(value) && LLVMCountIncoming(value) == 1))
+        value = LLVMGetOperand(value, 0);
+    return value;
+}
+
+/* Whether a value is the loop's bound, or a product with it. */
+static bool has_bound(const ir_loop *loop, LLVMValueRef value, unsigned depth) {
+    LLVMValueRef bound = without_casts(loop->bound);
+    value = without_casts(value);
+    if (value == bound)
+        return true;
+    LLVMOpcode op = LLVMIsAInstruction(value) ? LLVMGetInstructionOpcode(value) : LLVMRet;
+    return depth > 0 && (op == LLVMMul || op == LLVMShl) &&
+           (has_bound(loop, LLVMGetOperand(value, 0), depth - 1) ||
+            (op == LLVMMul && has_bound(loop, LLVMGetOperand(value, 1), depth - 1)));
+}
+
+/* Whether a distance is beyond all turns of a loop that begins at 0 or later, such as y[k] and y[n
+ * + k] in n turns: as many times the bound as a turn moves, or more, and nothing against that.
+ * Sizes are taken not to be negative. What other arguments tell apart need not be: windows may
+ * overlap. */
+static bool is_beyond_turns(const ir_flow *flow, const ir_loop *loop, int64_t factor,
+                            const ir_affine *rest) {
+    bool spans = false, is_up = rest->terms[0].factor > 0;
+    if (!LLVMIsAConstantInt(loop->start) || LLVMConstIntGetSExtValue(loop->start) < 0 ||
+        loop->step < 0 || (is_up ? rest->constant < 0 : rest->constant > 0))
+        return false;
+    for (uint32_t i = 0; i < rest->count; i++) {
+        LLVMValueRef value = rest->terms[i].value;
+        if ((rest->terms[i].factor > 0) != is_up || !ir_is_plain(flow, value, IR_COUNTERS_NONE) ||
+            course_of(flow, loop, value, DEEPEST) != COURSE_SAME)
+            return false;
+        spans |= has_bound(loop, value, 2) && llabs(rest->terms[i].factor) >= llabs(factor);
+    }
+    return spans && factor != 0;
+}
+
 /* Whether two accesses of a loop are to one place in one turn alone, or never. */
 static bool are_apart(LLVMModuleRef module, const ir_flow *flow, const ir_loop *loop,
                       LLVMValueRef a, LLVMValueRef b, const ir_affine *of_a,
@@ -222,15 +262,9 @@ static bool are_apart(LLVMModuleRef module, const ir_flow *flow, const ir_loop *
         return false;
     if (rest.count == 0 && rest.constant == 0)
         return true;
-    if (rest.count > 0) { /* guessed: what arguments and indices tell apart is */
-        for (uint32_t i = 0; i < rest.count; i++) {
-            if (!ir_is_plain(flow, rest.terms[i].value, IR_COUNTERS_NONE) ||
-                course_of(flow, loop, rest.terms[i].value, DEEPEST) != COURSE_SAME)
-                return false;
-        }
-        return true;
-    }
     int64_t factor = ir_affine_factor(of_a, loop->induction), stride = 0;
+    if (rest.count > 0)
+        return is_beyond_turns(flow, loop, factor, &rest);
     if (__builtin_mul_overflow(factor, loop->step, &stride) || stride == 0)
         return false;
     stride = llabs(stride);
@@ -352,11 +386,39 @@ static bool begins_beyond(LLVMModuleRef module, const ir_loop *loop, const ir_af
                                             : first <= -bytes_of(module, in_loop);
 }
 
-/* Whether a distance between places depends on arguments, indices and counters alone. */
+/* Whether one of two loops begins to count where the other one ends. */
+static bool is_next_to(const ir_loop *a, const ir_loop *b) {
+    return a->step > 0 && b->step > 0 &&
+           (without_casts(a->bound) == without_casts(b->start) ||
+            without_casts(b->bound) == without_casts(a->start));
+}
+
+/* Whether a value is computed of the counter of another loop, which may come to the same number. */
+static bool has_other_counter(const ir_flow *flow, const ir_loop *loop, LLVMValueRef value,
+                              unsigned depth) {
+    if (LLVMIsAPHINode(value) && LLVMCountIncoming(value) > 1) {
+        for (uint32_t l = 0; l < flow->loop_count; l++) {
+            if (flow->loops[l].induction == value && is_next_to(loop, &flow->loops[l]))
+                return false;
+        }
+        return value != loop->induction;
+    }
+    if (depth == 0 || !LLVMIsAInstruction(value))
+        return depth == 0;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (has_other_counter(flow, loop, LLVMGetOperand(value, (unsigned)k), depth - 1))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a distance between places depends on the loop's counter, arguments and indices alone. The
+ * counter of another loop may come to each turn's number. */
 static bool are_told_apart(const ir_flow *flow, const ir_loop *loop, const ir_affine *at) {
     bool told = at->count > 1 || (at->count == 1 && at->terms[0].value != loop->induction);
     for (uint32_t i = 0; i < at->count; i++)
-        told = told && ir_is_plain(flow, at->terms[i].value, IR_COUNTERS_SUMS);
+        told = told && ir_is_plain(flow, at->terms[i].value, IR_COUNTERS_SUMS) &&
+               !has_other_counter(flow, loop, at->terms[i].value, DEEPEST);
     return told;
 }
 

@@ -3,6 +3,7 @@
 
 #include "ir/structure/analyses/guards_internal.h"
 #include "ir/structure/analyses/plain_internal.h"
+#include "ir/structure/analyses/vary_internal.h"
 
 #include <stdlib.h>
 
@@ -54,20 +55,42 @@ static uint64_t times(LLVMOpcode op, LLVMValueRef by) {
         return 1;
     if (op == LLVMShl)
         return number < 0 || number > MOST_SHIFT ? MOST_FACTOR + 1 : UINT64_C(1) << number;
-    return number < -MOST_FACTOR || number > MOST_FACTOR ? MOST_FACTOR + 1 : (uint64_t)llabs(number);
+    return number < -MOST_FACTOR || number > MOST_FACTOR ? MOST_FACTOR + 1
+                                                         : (uint64_t)llabs(number);
 }
 
-/* By how much, at most, arithmetic of indices and numbers multiplies an index, up to MOST_FACTOR +
- * 1. */
-static uint64_t factor_of(LLVMValueRef value, unsigned depth) {
+/* Whether an operation of small numbers may give one below 0, which is a large one without sign. */
+static bool may_fall_below(LLVMValueRef value) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    if (op == LLVMSub)
+        return true;
+    for (int k = 0; k < LLVMGetNumOperands(value) && op != LLVMAnd; k++) {
+        LLVMValueRef number = LLVMGetOperand(value, (unsigned)k);
+        if (LLVMIsAConstantInt(number) && LLVMGetIntTypeWidth(LLVMTypeOf(number)) > 1 &&
+            LLVMGetIntTypeWidth(LLVMTypeOf(number)) <= 64 && LLVMConstIntGetSExtValue(number) < 0)
+            return true;
+    }
+    return false;
+}
+
+/* By how much, at most, a value multiplies an index: arithmetic of special registers and numbers
+ * alone, and choices between such. MOST_FACTOR + 1: by more, or it is something else. */
+static uint64_t factor_of(const ending *p, LLVMValueRef value, unsigned depth) {
     uint64_t factor = 0;
-    if (!LLVMIsAInstruction(value) || LLVMIsACallInst(value) || LLVMIsAPHINode(value))
-        return LLVMIsAConstantInt(value) ? 0 : 1;
-    if (depth == 0)
+    if (LLVMIsAConstantInt(value))
+        return 0;
+    if (ir_reads_any_register(value))
+        return 1;
+    if (depth == 0 || !LLVMIsAInstruction(value))
         return MOST_FACTOR + 1;
     LLVMOpcode op = LLVMGetInstructionOpcode(value);
-    for (int k = 0; k < LLVMGetNumOperands(value); k++)
-        factor += factor_of(LLVMGetOperand(value, (unsigned)k), depth - 1);
+    bool orders = LLVMIsACallInst(value) && ir_orders_two(value);
+    bool is_known =
+        LLVMIsABinaryOperator(value) || LLVMIsACastInst(value) || op == LLVMSelect || orders;
+    if (!is_known || (p->is_unsigned && may_fall_below(value)))
+        return MOST_FACTOR + 1;
+    for (int k = op == LLVMSelect ? 1 : 0; k < LLVMGetNumOperands(value) - (orders ? 1 : 0); k++)
+        factor += factor_of(p, LLVMGetOperand(value, (unsigned)k), depth - 1);
     if (op == LLVMMul)
         factor *= times(op, LLVMGetOperand(value, 0)) * times(op, LLVMGetOperand(value, 1));
     if (op == LLVMShl)
@@ -79,7 +102,7 @@ static uint64_t factor_of(LLVMValueRef value, unsigned depth) {
  * around, and nothing is cut off. */
 static bool is_whole(const ending *p, LLVMValueRef value) {
     enum { DEEPEST_FACTOR = 12 };
-    if (ir_is_told(p->flow, value, false) && factor_of(value, DEEPEST_FACTOR) <= MOST_FACTOR)
+    if (factor_of(p, value, DEEPEST_FACTOR) <= MOST_FACTOR)
         return true; /* the number of a thread, far from the end of 32 bits */
     switch (LLVMGetInstructionOpcode(value)) {
     case LLVMAdd:
@@ -151,6 +174,11 @@ static course course_of(const ending *p, LLVMValueRef value, unsigned depth) {
     case LLVMSRem:
     case LLVMAnd:
         return course_of_part(p, value, depth);
+    case LLVMSelect: /* an idle thread takes the first one's place */
+        return LLVMIsNull(LLVMGetOperand(value, 2)) &&
+                       course_of(p, LLVMGetOperand(value, 1), depth - 1) == COURSE_ROOT
+                   ? COURSE_ROOT
+                   : COURSE_UNKNOWN;
     default:
         return COURSE_UNKNOWN;
     }

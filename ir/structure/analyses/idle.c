@@ -1,12 +1,13 @@
-/* Idle: what members without work may do with the values of atomics, which they do not make. What
- * is computed of such a value is followed through arithmetic, through arrays of the block or the
+/* Idle: what members without work may do with the values of atomics, which they do not make, and
+ * with what they load where the kernel writes: others may have written there since. What is
+ * computed of such a value is followed through arithmetic, through arrays of the block or the
  * thread, and through branches to where they join. */
 #include "ir/structure/analyses/vary_internal.h"
 
 typedef struct idling {
     const ir_flow *flow;
     const ir_vary *vary;
-    bool *reached;    /* by instruction: its value depends on that of an atomic */
+    bool *reached;    /* by instruction: its value depends on one that such a member has not */
     bool *in_object;  /* by object: such a value was stored there */
     bool *is_decided; /* by block: its PHIs depend on a branch by such a value */
 } idling;
@@ -56,14 +57,26 @@ static uint32_t object_at(const idling *d, LLVMValueRef pointer) {
     return object ? (uint32_t)(object - d->vary->objects) : d->vary->object_count;
 }
 
-/* Whether instruction `i` depends on the value of an atomic. */
+/* Whether a base is memory that nobody writes to: a constant, a struct that is passed by value. */
+static bool is_constant(LLVMValueRef base) {
+    return (LLVMIsAGlobalVariable(base) && LLVMIsGlobalConstant(base)) ||
+           (LLVMIsAArgument(base) && ir_param_has(base, "byval"));
+}
+
+/* Whether instruction `i` depends on a value that a member without work does not have. */
 static bool depends(const idling *d, uint32_t i) {
     LLVMValueRef insn = d->flow->insns[i], pointer = ir_pointer_of(insn);
     if (is_atomic(insn) || has_reached_operand(d, insn))
         return true;
     if (LLVMIsAPHINode(insn))
         return d->is_decided[d->flow->home[i]];
-    return LLVMIsALoadInst(insn) && d->in_object[object_at(d, pointer)];
+    if (ir_deed_of(insn) != IR_DEED_LOAD || !LLVMIsALoadInst(insn))
+        return false;
+    uint32_t object = object_at(d, pointer);
+    LLVMValueRef base = NULL;
+    return object < d->vary->object_count
+               ? d->in_object[object]
+               : !ir_reads_only(d->flow, insn, &base) && !is_constant(base);
 }
 
 static void follow(idling *d, uint32_t i) {
@@ -117,8 +130,9 @@ ev_status ir_check_idle(const ir_vary *vary, ev_error *err) {
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         if (d.reached[i] && is_dangerous(&d, i))
             return ev_fail(err, EV_BAD,
-                           "the value of an atomic decides where the kernel loads from, what it "
-                           "divides by or when a loop ends, and threads without work have none");
+                           "the value of an atomic, or of what the kernel writes to, decides where "
+                           "the kernel loads from, what it divides by or when a loop ends, and "
+                           "threads without work have none");
     }
     return EV_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "ir/structure/analyses/vary_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEEPEST = 16 };
@@ -42,8 +43,7 @@ static ir_counters inner(ir_counters counters) {
     return counters == IR_COUNTERS_ALL ? IR_COUNTERS_ALL : IR_COUNTERS_NONE;
 }
 
-/* Whether a call gives the less or the greater of two whole numbers. */
-static bool orders_two(LLVMValueRef call) {
+bool ir_orders_two(LLVMValueRef call) {
     static const char *const names[] = {"llvm.smin.", "llvm.umin.", "llvm.smax.", "llvm.umax."};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strncmp(ir_call_name(call), names[i], strlen(names[i])) == 0)
@@ -136,7 +136,7 @@ static bool is_plain(const ir_flow *flow, LLVMValueRef value, ir_counters counte
 /* A special register, or the less or greater of two numbers. */
 static bool is_plain_call(const ir_flow *flow, LLVMValueRef call, ir_counters counters,
                           unsigned depth) {
-    if (!orders_two(call))
+    if (!ir_orders_two(call))
         return ir_reads_any_register(call) && ir_deed_of(call) == IR_DEED_PURE;
     return is_plain(flow, LLVMGetOperand(call, 0), counters, depth) &&
            is_plain(flow, LLVMGetOperand(call, 1), counters, depth);
@@ -160,6 +160,39 @@ bool ir_is_plain(const ir_flow *flow, LLVMValueRef value, ir_counters counters) 
 /* ---- what cases tell --------------------------------------------------------------------------
  */
 
+/* Whether a value is computed of the thread's place in its block and numbers alone. */
+static bool is_of_thread(LLVMValueRef value, unsigned depth) {
+    static const char *const places[] = {"tid.x", "tid.y", "tid.z"};
+    if (LLVMIsAConstantInt(value))
+        return true;
+    for (size_t a = 0; a < sizeof places / sizeof places[0]; a++) {
+        if (ir_reads_register(value, places[a]))
+            return true;
+    }
+    if (depth == 0 || !LLVMIsAInstruction(value) || LLVMIsAPHINode(value) ||
+        LLVMIsACallInst(value) || ir_deed_of(value) != IR_DEED_PURE)
+        return false;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (!is_of_thread(LLVMGetOperand(value, (unsigned)k), depth - 1))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a comparison is with a number that the small cases do not come to: no block has the
+ * number 12,000 there. */
+static bool is_beside_much(LLVMValueRef compare) {
+    enum { LITTLE = 64 };
+    for (unsigned k = 0; k < 2; k++) {
+        LLVMValueRef number = LLVMGetOperand(compare, k), other = LLVMGetOperand(compare, 1 - k);
+        if (LLVMIsAConstantInt(number) && LLVMGetIntTypeWidth(LLVMTypeOf(number)) > 1 &&
+            LLVMGetIntTypeWidth(LLVMTypeOf(number)) <= 64 &&
+            llabs(LLVMConstIntGetSExtValue(number)) > LITTLE && !is_of_thread(other, DEEPEST))
+            return true;
+    }
+    return false;
+}
+
 static bool is_told(const ir_flow *flow, LLVMValueRef value, bool in_order, unsigned depth);
 
 static bool are_operands_told(const ir_flow *flow, LLVMValueRef value, bool in_order,
@@ -178,12 +211,14 @@ static bool is_told(const ir_flow *flow, LLVMValueRef value, bool in_order, unsi
         return true;
     if (depth == 0 || !LLVMIsAInstruction(value) || ir_deed_of(value) != IR_DEED_PURE)
         return false;
-    if (orders_two(value))
+    if (ir_orders_two(value))
         return is_told(flow, LLVMGetOperand(value, 0), in_order, depth - 1) &&
                is_told(flow, LLVMGetOperand(value, 1), in_order, depth - 1);
     if (LLVMIsACallInst(value) || LLVMIsAPHINode(value))
         return ir_is_plain(flow, value, IR_COUNTERS_ALL);
     LLVMIntPredicate p = LLVMIsAICmpInst(value) ? LLVMGetICmpPredicate(value) : LLVMIntEQ;
+    if (LLVMIsAICmpInst(value) && is_beside_much(value))
+        return false;
     if (LLVMIsAICmpInst(value))
         return are_operands_told(flow, value, p != LLVMIntEQ && p != LLVMIntNE, depth - 1);
     switch (LLVMGetInstructionOpcode(value)) {

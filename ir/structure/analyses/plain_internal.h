@@ -21,6 +21,8 @@ typedef enum ir_counters {
 /* Whether a value is plain: computed of arguments, indices and numbers alone, by sums, products,
  * quotients by a small number and choices of the less of two. */
 bool ir_is_plain(const ir_flow *flow, LLVMValueRef value, ir_counters counters);
+/* Whether a call gives the less or the greater of two whole numbers. */
+bool ir_orders_two(LLVMValueRef call);
 /* Whether a value is told: computed of indices, counters and numbers alone, in any way; a condition
  * may compare the order of plain numbers, too. in_order: the value's order beside another number is
  * in question, so arguments may be in it, but in no remainder and no bits. */

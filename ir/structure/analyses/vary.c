@@ -248,7 +248,7 @@ ev_status ir_check_stays(const ir_flow *flow, const ir_loop *loop, ev_error *err
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         uint32_t home = flow->home[i];
         bool matters =
-            loop->holds[home] || flow->reaches[(size_t)home * flow->count + loop->header];
+            !loop || loop->holds[home] || flow->reaches[(size_t)home * flow->count + loop->header];
         if (matters && may_end_thread(flow->insns[i]))
             return ev_fail(err, EV_BAD, "a thread may end in the loop or before it: it calls %s",
                            ir_called(flow->insns[i]));
@@ -267,6 +267,14 @@ bool ir_reads_warp_place(LLVMValueRef value) {
 bool ir_binds_warp(LLVMValueRef insn) {
     return ir_deed_of(insn) == IR_DEED_WARP ||
            (LLVMIsACallInst(insn) && begins(ir_call_name(insn), "llvm.nvvm.bar.warp."));
+}
+
+bool ir_names_all_lanes(LLVMValueRef insn) {
+    const char *name = ir_call_name(insn);
+    bool waits = begins(name, "llvm.nvvm.bar.warp.");
+    bool has_mask = waits || (begins(name, "llvm.nvvm.shfl.") && strstr(name, ".sync.") != NULL);
+    LLVMValueRef mask = has_mask ? LLVMGetOperand(insn, 0) : NULL;
+    return !has_mask || (LLVMIsAConstantInt(mask) && LLVMConstIntGetSExtValue(mask) == -1);
 }
 
 bool ir_counts_threads(LLVMValueRef insn) {
@@ -373,17 +381,8 @@ ev_status ir_check_waits(const ir_flow *flow, ev_error *err) {
 /* ---- objects ----------------------------------------------------------------------------------
  */
 
-static bool is_cast_or_step(LLVMValueRef value) {
-    LLVMOpcode op = LLVMRet;
-    if (LLVMIsAInstruction(value))
-        op = LLVMGetInstructionOpcode(value);
-    else if (LLVMIsAConstantExpr(value))
-        op = LLVMGetConstOpcode(value);
-    return op == LLVMGetElementPtr || op == LLVMAddrSpaceCast || op == LLVMBitCast;
-}
-
 const ir_object *ir_vary_object(const ir_vary *vary, LLVMValueRef pointer) {
-    while (is_cast_or_step(pointer))
+    while (ir_is_step(pointer))
         pointer = LLVMGetOperand(pointer, 0);
     for (uint32_t o = 0; o < vary->object_count; o++) {
         if (vary->objects[o].root == pointer)
@@ -392,54 +391,26 @@ const ir_object *ir_vary_object(const ir_vary *vary, LLVMValueRef pointer) {
     return NULL;
 }
 
-static bool is_shared_array(LLVMValueRef global) {
-    return LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == IR_SHARED_SPACE;
-}
-
-static bool escapes(const ir_flow *flow, LLVMValueRef value);
-
-/* Whether a use of an object's address is other than to load and store there. */
-static bool escapes_by(const ir_flow *flow, LLVMValueRef user, LLVMValueRef value) {
-    if (is_cast_or_step(user))
-        return escapes(flow, user);
-    if (!LLVMIsAInstruction(user))
-        return true;
-    if (ir_flow_insn(flow, user) == IR_NONE || ir_deed_of(user) == IR_DEED_MARKER)
-        return false; /* code that nothing reaches, or none */
-    if (ir_pointer_of(user) != value)
-        return true;
-    return (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) == value) ||
-           (LLVMIsACallInst(user) && LLVMGetOperand(user, 1) == value);
-}
-
-static bool escapes(const ir_flow *flow, LLVMValueRef value) {
-    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
-        if (escapes_by(flow, LLVMGetUser(use), value))
-            return true;
-    }
-    return false;
-}
-
 static bool list_objects(ir_vary *vary) {
     const ir_flow *flow = vary->flow;
     LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
     uint32_t count = 0;
     for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g))
-        count += is_shared_array(g);
+        count += ir_is_shared_array(g);
     for (uint32_t i = 0; i < flow->insn_count; i++)
         count += LLVMIsAAllocaInst(flow->insns[i]) != NULL;
     vary->objects = EV_NEW_ARRAY(flow->arena, ir_object, count + 1);
     if (!vary->objects)
         return false;
     for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
-        if (is_shared_array(g))
+        if (ir_is_shared_array(g))
             vary->objects[vary->object_count++] =
-                (ir_object){.root = g, .is_shared = true, .escapes = escapes(flow, g)};
+                (ir_object){.root = g, .is_shared = true, .escapes = ir_escapes(flow, g)};
     }
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         if (LLVMIsAAllocaInst(flow->insns[i]))
             vary->objects[vary->object_count++] =
-                (ir_object){.root = flow->insns[i], .escapes = escapes(flow, flow->insns[i])};
+                (ir_object){.root = flow->insns[i], .escapes = ir_escapes(flow, flow->insns[i])};
     }
     return true;
 }
@@ -533,6 +504,11 @@ static bool is_one_place(const ir_flow *flow, LLVMValueRef a, LLVMValueRef b) {
     return of_a == of_b && ir_affine_add(&at_a, &at_b, -1) && at_a.count == 0 && at_a.constant == 0;
 }
 
+/* Whether wherever one instruction runs, another one runs behind it. */
+static bool runs_behind(const ir_flow *flow, uint32_t first, uint32_t second) {
+    return ir_dominance_over(&flow->under, flow->home[second] + 1, flow->home[first] + 1);
+}
+
 bool ir_is_led_by_told(const ir_flow *flow, uint32_t from, uint32_t to) {
     for (uint32_t b = 0; b < flow->count; b++) {
         LLVMValueRef last = ir_flow_last(flow, b);
@@ -567,7 +543,8 @@ static bool is_renewed(const ir_vary *vary, const ir_object *object, uint32_t st
         uint32_t s = vary->accesses[k];
         if (s != store && is_varying_write(vary, k, object) && overwrites(vary->flow->insns[s]) &&
             insn_over(vary->flow, s, load) && ir_flow_leads(vary->flow, store, s) &&
-            (is_one_place(vary->flow, vary->flow->insns[store], vary->flow->insns[s]) ||
+            ((runs_behind(vary->flow, store, s) &&
+              is_one_place(vary->flow, vary->flow->insns[store], vary->flow->insns[s])) ||
              (is_at_told(vary->flow, vary->flow->insns[load]) &&
               ir_is_led_by_told(vary->flow, vary->flow->home[s], vary->flow->home[load]))))
             return true;

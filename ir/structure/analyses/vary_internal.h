@@ -83,6 +83,8 @@ bool ir_is_block_vote(LLVMValueRef insn);
 /* Whether the threads of a warp exchange values by it, or wait for each other: threads that come
  * into another warp cannot. */
 bool ir_binds_warp(LLVMValueRef insn);
+/* Whether a shuffle, or a wait of the warp, is one of all lanes, also of those that end early. */
+bool ir_names_all_lanes(LLVMValueRef insn);
 /* Whether its value depends on which threads take part: a vote of the warp or the block. */
 bool ir_counts_threads(LLVMValueRef insn);
 /* EV_BAD: threads wait in a loop for what others do: it is left by the value of a volatile or
@@ -97,7 +99,7 @@ LLVMValueRef ir_source_of(LLVMValueRef insn);
 /* What a call calls: the name of a function, or "assembly". */
 const char *ir_called(LLVMValueRef insn);
 /* EV_BAD: a thread may end in the loop or before it, by assembly that ends or leaves or by a
- * function that is not known. */
+ * function that is not known. loop NULL: anywhere. */
 ev_status ir_check_stays(const ir_flow *flow, const ir_loop *loop, ev_error *err) EV_CHECKED;
 /* Whether it is assembly that names a special register. */
 bool ir_names_register(LLVMValueRef value);
@@ -108,6 +110,20 @@ bool ir_reads_register(LLVMValueRef value, const char *name);
 /* Whether it reads the thread's place in its warp, or the warp's in its block: %laneid,
  * %lanemask_lt and its kin, %warpid. Edits that move threads to other warps refuse these. */
 bool ir_reads_warp_place(LLVMValueRef value);
+
+/* ---- memory of the block or the thread (near.c) -----------------------------------------------
+ */
+
+/* Whether a value is an address computed from another one: a step to an element, a cast. */
+bool ir_is_step(LLVMValueRef value);
+bool ir_is_shared_array(LLVMValueRef global);
+/* Whether the address of an array goes elsewhere than into loads and stores: a chosen pointer, a
+ * call, memory. */
+bool ir_escapes(const ir_flow *flow, LLVMValueRef value);
+/* EV_BAD: the address of a shared or local array goes elsewhere, so accesses may be to the array
+ * that do not say so; or a struct that is passed by value, which each thread has of its own, is
+ * written to. */
+ev_status ir_check_near(const ir_flow *flow, ev_error *err) EV_CHECKED;
 
 /* ---- what is written where (writes.c) ---------------------------------------------------------
  */
@@ -127,8 +143,9 @@ ev_status ir_check_overlap(const ir_flow *flow, ev_error *err) EV_CHECKED;
  * pointer in a struct that is passed by value. Two of them are apart, or the task says so. A
  * pointer that was loaded, chosen or made of a number may lead to each. */
 bool ir_is_own_base(LLVMValueRef base);
-/* EV_BAD: a member without work, which makes no atomic, gets 0 for the value of one, and would load
- * from a place, divide or leave a loop by that. */
+/* EV_BAD: a member without work would load from a place, divide or leave a loop by a value that is
+ * not its own: of an atomic, which such a member does not make, or of memory that the kernel writes
+ * to. */
 ev_status ir_check_idle(const ir_vary *vary, ev_error *err) EV_CHECKED;
 
 #endif

@@ -111,6 +111,8 @@ ev_status ir_atomics_check(const ir_atomics *a, uint32_t atomic, ev_error *err) 
                        "an atomic is no sum, greatest or least value of 32 bits, or its value is "
                        "used");
     EV_TRY(ir_check_waits(&a->flow, err));
+    EV_TRY(ir_check_stays(&a->flow, NULL, err));
+    EV_TRY(ir_check_near(&a->flow, err));
     if (is_behind_fence(a, atomic))
         return ev_fail(err, EV_BAD, "a fence before an atomic orders what the thread has written");
     if (is_awaited(a, insn))
