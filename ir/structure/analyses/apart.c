@@ -310,8 +310,7 @@ static bool may_change_places(LLVMModuleRef module, const ir_flow *flow, const i
     return true;
 }
 
-/* Whether two bases are one: one value, or one field of a struct that is passed by value. */
-static bool is_one_base(LLVMModuleRef module, LLVMValueRef a, LLVMValueRef b) {
+bool ir_is_one_base(LLVMModuleRef module, LLVMValueRef a, LLVMValueRef b) {
     LLVMValueRef of_a = NULL, of_b = NULL;
     if (a == b || !ir_is_field(a) || !ir_is_field(b))
         return a == b;
@@ -333,7 +332,7 @@ static bool is_alone(LLVMModuleRef module, const ir_flow *flow, const ir_loop *l
         if (other == store || !pointer || !loop->holds[flow->home[i]])
             continue;
         ir_affine at = ir_affine_of_address(module, pointer, &from);
-        bool is_one = is_one_base(module, from, to);
+        bool is_one = ir_is_one_base(module, from, to);
         if (!is_one && !(ir_is_own_base(from) && ir_is_own_base(to)))
             return false;
         if (!is_one)
@@ -366,7 +365,8 @@ bool ir_turns_are_alike(LLVMModuleRef module, const ir_flow *flow, const ir_loop
         return false;
     ir_affine at_a = ir_affine_of_address(module, ir_pointer_of(in_a), &of_a);
     ir_affine at_b = ir_affine_of_address(module, ir_pointer_of(in_b), &of_b);
-    return is_one_base(module, of_a, of_b) && (!is_in_loop(flow, a, of_a) || ir_is_field(of_a)) &&
+    return ir_is_one_base(module, of_a, of_b) &&
+           (!is_in_loop(flow, a, of_a) || ir_is_field(of_a)) &&
            same_form((pairing){a, b}, &at_a, &at_b) &&
            course_of_form(flow, a, &at_a, DEEPEST) == COURSE_MOVES;
 }
@@ -427,7 +427,7 @@ bool ir_turns_are_beyond(LLVMModuleRef module, const ir_flow *flow, const ir_loo
     LLVMValueRef of = NULL, of_elsewhere = NULL;
     ir_affine at = ir_affine_of_address(module, ir_pointer_of(in_loop), &of);
     ir_affine other = ir_affine_of_address(module, ir_pointer_of(elsewhere), &of_elsewhere);
-    return is_one_base(module, of, of_elsewhere) && difference(none, &at, &other, &at) &&
+    return ir_is_one_base(module, of, of_elsewhere) && difference(none, &at, &other, &at) &&
            (begins_beyond(module, loop, &at, in_loop, elsewhere) ||
             (guesses && are_told_apart(flow, loop, &at)));
 }

@@ -11,6 +11,8 @@
 
 #include "ir/structure/analyses/flow_internal.h"
 
+/* Whether two bases are one: one value, or one field of a struct that is passed by value. */
+bool ir_is_one_base(LLVMModuleRef module, LLVMValueRef a, LLVMValueRef b);
 /* Whether the loop's stores go elsewhere in each turn, and what a turn loads from their arrays is
  * what the turn stores to. Atomics that may change places happen as often as before. */
 bool ir_turns_are_apart(LLVMModuleRef module, const ir_flow *flow, const ir_loop *loop);

@@ -57,12 +57,6 @@ static uint32_t object_at(const idling *d, LLVMValueRef pointer) {
     return object ? (uint32_t)(object - d->vary->objects) : d->vary->object_count;
 }
 
-/* Whether a base is memory that nobody writes to: a constant, a struct that is passed by value. */
-static bool is_constant(LLVMValueRef base) {
-    return (LLVMIsAGlobalVariable(base) && LLVMIsGlobalConstant(base)) ||
-           (LLVMIsAArgument(base) && ir_param_has(base, "byval"));
-}
-
 /* Whether instruction `i` depends on a value that a member without work does not have. */
 static bool depends(const idling *d, uint32_t i) {
     LLVMValueRef insn = d->flow->insns[i], pointer = ir_pointer_of(insn);
@@ -73,10 +67,7 @@ static bool depends(const idling *d, uint32_t i) {
     if (ir_deed_of(insn) != IR_DEED_LOAD || !LLVMIsALoadInst(insn))
         return false;
     uint32_t object = object_at(d, pointer);
-    LLVMValueRef base = NULL;
-    return object < d->vary->object_count
-               ? d->in_object[object]
-               : !ir_reads_only(d->flow, insn, &base) && !is_constant(base);
+    return object < d->vary->object_count ? d->in_object[object] : ir_may_change(d->flow, pointer);
 }
 
 static void follow(idling *d, uint32_t i) {

@@ -135,6 +135,9 @@ ev_status ir_check_near(const ir_flow *flow, ev_error *err) EV_CHECKED;
  * not.
  */
 bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base);
+/* Whether the kernel may write to where a pointer leads: to an argument, or a pointer in a struct
+ * that is passed by value. Other pointers may lead anywhere; constants do not change. */
+bool ir_may_change(const ir_flow *flow, LLVMValueRef pointer);
 /* EV_BAD: the kernel loads from an argument and writes to another one that may be one buffer, and
  * not at the same place in each turn of a loop, so that turns may depend on each other. Or it
  * copies from memory that it may write to. */

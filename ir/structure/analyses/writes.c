@@ -1,6 +1,7 @@
 /* Writes: what the kernel may write where it loads, and whether turns of a loop depend on each
  * other by a buffer that launches pass twice. */
 #include "ir/structure/analyses/affine_internal.h"
+#include "ir/structure/analyses/apart_internal.h"
 #include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 
@@ -46,11 +47,10 @@ static bool is_kept(const ir_flow *flow, LLVMValueRef argument) {
     return false;
 }
 
-/* Whether no write of the kernel goes to what is read by the pointer. */
-static bool is_only_read(const ir_flow *flow, LLVMValueRef from, LLVMValueRef *base) {
+bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
     LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
     LLVMValueRef to = NULL;
-    (void)ir_affine_of_address(module, from, base);
+    (void)ir_affine_of_address(module, LLVMGetOperand(load, 0), base);
     if (!LLVMIsAArgument(*base))
         return false; /* shared memory and local arrays are near enough */
     bool is_alone = ir_param_has(*base, "noalias") && !is_kept(flow, *base);
@@ -71,8 +71,29 @@ static bool is_only_read(const ir_flow *flow, LLVMValueRef from, LLVMValueRef *b
     return true;
 }
 
-bool ir_reads_only(const ir_flow *flow, LLVMValueRef load, LLVMValueRef *base) {
-    return is_only_read(flow, LLVMGetOperand(load, 0), base);
+/* Whether a base is memory that nobody writes to: a constant, a struct that is passed by value. */
+static bool is_constant(LLVMValueRef base) {
+    return (LLVMIsAGlobalVariable(base) && LLVMIsGlobalConstant(base)) ||
+           (LLVMIsAArgument(base) && ir_param_has(base, "byval"));
+}
+
+bool ir_may_change(const ir_flow *flow, LLVMValueRef pointer) {
+    LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
+    LLVMValueRef base = NULL, to = NULL;
+    (void)ir_affine_of_address(module, pointer, &base);
+    if (is_constant(base) || !ir_is_own_base(base))
+        return !is_constant(base);
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        LLVMValueRef insn = flow->insns[i], place = ir_pointer_of(insn);
+        if (ir_deed_of(insn) == IR_DEED_UNKNOWN && (ir_call_memory(insn) & IR_MEMORY_WRITES) != 0)
+            return true;
+        if (!place || LLVMIsALoadInst(insn))
+            continue;
+        (void)ir_affine_of_address(module, place, &to);
+        if (!ir_is_own_base(to) || ir_is_one_base(module, to, base) || ir_may_overlap(to, base))
+            return true;
+    }
+    return false;
 }
 
 static bool has_term(const ir_affine *form, LLVMValueRef value, int64_t factor) {
@@ -146,10 +167,8 @@ static bool meets_other_turn(const ir_flow *flow, uint32_t load, uint32_t write)
 
 /* Whether an instruction copies from memory that the kernel may write to. */
 static bool copies_what_changes(const ir_flow *flow, LLVMValueRef insn) {
-    LLVMValueRef source = ir_source_of(insn), base = NULL;
-    if (!source || is_only_read(flow, source, &base))
-        return false;
-    return !LLVMIsAAllocaInst(base) && !(LLVMIsAGlobalVariable(base) && LLVMIsGlobalConstant(base));
+    LLVMValueRef source = ir_source_of(insn);
+    return source && ir_may_change(flow, source);
 }
 
 ev_status ir_check_overlap(const ir_flow *flow, ev_error *err) {

@@ -226,7 +226,8 @@ static void starts_stand(void **state) {
 /* Kernels that edits once refused: the bound of the loop is a field of a struct that is passed by
  * value; each turn computes how far the counter goes. And kernels that were refused as races: a
  * compare-and-swap that begins with a plain load, one value from all threads. And one that calls an
- * intrinsic of LLVM, and one with launch bounds, which grow with the block. */
+ * intrinsic of LLVM, one with launch bounds, which grow with the block, and one whose pointers
+ * stand in a struct. */
 static void edits_apply(void **state) {
     (void)state;
     static const struct {
