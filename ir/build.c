@@ -261,6 +261,12 @@ ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) {
     return status;
 }
 
+ev_status ir_build_run_all(ir_build *build, ev_error *err) {
+    for (int stage = 0; stage < IR_STAGE_COUNT; stage++)
+        EV_TRY(ir_build_run(build, (ir_stage)stage, err));
+    return EV_OK;
+}
+
 ev_sha256 ir_build_ir_sha256(ir_build *build) {
     assert(build->next > IR_STAGE_OPTIMISE);
     hash_ir(build);

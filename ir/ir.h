@@ -173,6 +173,8 @@ bool ir_genome_asserts(const ir_genome *genome);
  * ir_build_take_edited. Such a build is no variant: it only tells whether the facts hold. */
 void ir_build_check_asserts(ir_build *build);
 ev_status ir_build_run(ir_build *build, ir_stage stage, ev_error *err) EV_CHECKED;
+/* Runs all stages. */
+ev_status ir_build_run_all(ir_build *build, ev_error *err) EV_CHECKED;
 /* After EDIT: number of the genome's edits that are bold where they stand; 0: the variant preserves
  * the meaning of its start, up to rounding (ir/edits.def). */
 size_t ir_build_bold(const ir_build *build);

@@ -8,6 +8,7 @@
  * one loads, takes the same branches, and its effects are skipped. The body is then jammed
  * (jam_internal.h). */
 #include "ir/structure/analyses/guards_internal.h"
+#include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/jam_internal.h"
 #include "ir/structure/structure_internal.h"
 
@@ -321,23 +322,18 @@ static ev_status write_test(coarsening *c, uint32_t t, uint32_t j, LLVMValueRef 
     return EV_OK;
 }
 
-/* Whether a value divides by what is not known, which may be 0 for a block outside of the grid. */
-static bool divides(LLVMValueRef value, unsigned depth) {
-    if (!LLVMIsAInstruction(value) || LLVMIsAPHINode(value) || depth == 0)
-        return false;
-    bool any = ir_deed_of(value) == IR_DEED_PURE && !ir_may_run_anywhere(value);
-    for (int k = 0; !any && k < LLVMGetNumOperands(value); k++)
-        any = divides(LLVMGetOperand(value, (unsigned)k), depth - 1);
-    return any;
+/* Whether an instruction divides by what is not known, which may be 0 for a block outside of the
+ * grid. */
+static bool may_fail(LLVMValueRef insn) {
+    return ir_deed_of(insn) == IR_DEED_PURE && !ir_may_run_anywhere(insn);
 }
 
 /* The block that a member's tests are evaluated for: its own, or, outside of the grid, the first if
  * the tests divide. */
 static LLVMValueRef block_for_tests(const coarsening *c, const coordinates *at, uint32_t j) {
-    enum { DEEPEST = 24 };
     bool any = false;
     for (uint32_t t = 0; t < c->guards.test_count; t++)
-        any |= c->differs[t] && divides(c->guards.tests[t].condition, DEEPEST);
+        any |= c->differs[t] && ir_has_part(c->guards.tests[t].condition, may_fail);
     return any && at->alive[j]
                ? LLVMBuildSelect(c->builder, at->alive[j], at->block[j], number(c, 0), "")
                : at->block[j];

@@ -67,20 +67,11 @@ static ev_status read_type(pitching *p, ev_error *err) {
     return EV_OK;
 }
 
-static bool is_address_step(LLVMValueRef user) {
-    LLVMOpcode op = LLVMRet;
-    if (LLVMIsAConstantExpr(user))
-        op = LLVMGetConstOpcode(user);
-    else if (LLVMIsAInstruction(user))
-        op = LLVMGetInstructionOpcode(user);
-    return op == LLVMGetElementPtr || op == LLVMAddrSpaceCast || op == LLVMBitCast;
-}
-
 /* Lists the accesses through an address. EV_BAD: it is used otherwise. */
 static ev_status list_accesses(pitching *p, LLVMValueRef address, unsigned depth, ev_error *err) {
     for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
-        if (depth > 0 && is_address_step(user)) {
+        if (depth > 0 && ir_is_step(user)) {
             EV_TRY(list_accesses(p, user, depth - 1, err));
             continue;
         }

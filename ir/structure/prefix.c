@@ -168,17 +168,6 @@ static bool write_sizes(const ir_base *base) {
     return changed;
 }
 
-/* Whether an address, and all that is computed from it, is for loads alone. */
-static bool is_only_read(LLVMValueRef address) {
-    for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
-        LLVMValueRef user = LLVMGetUser(use);
-        bool steps = LLVMIsAGetElementPtrInst(user) || LLVMIsAAddrSpaceCastInst(user);
-        if (steps ? !is_only_read(user) : !LLVMIsALoadInst(user))
-            return false;
-    }
-    return true;
-}
-
 static void say_invariant(LLVMContextRef context, LLVMValueRef address) {
     static const char name[] = "invariant.load";
     unsigned kind = LLVMGetMDKindIDInContext(context, name, sizeof name - 1);
@@ -186,7 +175,7 @@ static void say_invariant(LLVMContextRef context, LLVMValueRef address) {
     for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
         if (LLVMIsALoadInst(LLVMGetUser(use)))
             LLVMSetMetadata(LLVMGetUser(use), kind, empty);
-        else
+        else if (ir_is_step(LLVMGetUser(use)))
             say_invariant(context, LLVMGetUser(use));
     }
 }
@@ -197,7 +186,7 @@ static void say_structs(const ir_base *base) {
     LLVMValueRef function = LLVMGetNamedFunction(base->module, base->entry);
     for (unsigned i = 0; i < LLVMCountParams(function); i++) {
         LLVMValueRef param = LLVMGetParam(function, i);
-        if (ir_param_has(param, "byval") && is_only_read(param))
+        if (ir_param_has(param, "byval") && ir_is_only_read(param))
             say_invariant(LLVMGetModuleContext(base->module), param);
     }
 }
@@ -355,12 +344,22 @@ static ev_status check_dynamic(const ir_structure *s, ev_error *err) {
                 : EV_OK;
 }
 
+/* Blocks that wait for others must all be on the GPU at once, so none may take more of a
+ * multiprocessor. */
+static ev_status check_resident(const ir_structure *s, ev_error *err) {
+    ir_flow flow;
+    EV_TRY(ir_flow_make(s->function, s->arena, &flow, err));
+    return ir_check_waits(&flow, err);
+}
+
 /* Refuses copies of shared arrays and tiles that the assembler or a launch would not take together.
  * `before`: the bytes of the arrays before the edit. */
 static ev_status check_shared(const ir_structure *s, uint64_t before, ev_error *err) {
     uint64_t bytes = ir_shared_bytes(s->base->module, NULL);
-    if (bytes > before)
+    if (bytes > before) {
         EV_TRY(check_dynamic(s, err));
+        EV_TRY(check_resident(s, err));
+    }
     if (bytes > IR_MOST_SHARED)
         return ev_fail(err, EV_BAD,
                        "the arrays would take %llu bytes of static shared memory, more than %d",
@@ -389,22 +388,13 @@ static void raise_bound(const ir_structure *s) {
         ir_annotate(module, entry, "minctasm", blocks > 0 ? (uint32_t)blocks : 1);
 }
 
-/* Blocks that wait for others must all be on the GPU at once, so none may take more of a
- * multiprocessor. */
-static ev_status check_resident(const ir_structure *s, ev_error *err) {
-    ir_flow flow;
-    EV_TRY(ir_flow_make(s->function, s->arena, &flow, err));
-    return ir_check_waits(&flow, err);
-}
-
 ev_status ir_structure_apply(ir_structure *s, const ir_edit *edit, ev_error *err) {
     uint64_t before = ir_shared_bytes(s->base->module, NULL);
     EV_TRY(check_size(s, edit, err));
     EV_TRY(dispatch(s, edit, err));
     EV_TRY(check(s, err));
     raise_bound(s);
-    EV_TRY(check_shared(s, before, err));
-    return ir_shared_bytes(s->base->module, NULL) > before ? check_resident(s, err) : EV_OK;
+    return check_shared(s, before, err);
 }
 
 /* ---- step by step ---- */

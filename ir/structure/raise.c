@@ -116,25 +116,18 @@ static uint32_t only_before(const ir_flow *flow, uint32_t block) {
     return flow->back.first[block + 1] - first == 1 ? flow->back.succ[first] : IR_NONE;
 }
 
-/* Whether a value is computed of what stands in memory. */
-static bool has_load(LLVMValueRef value, unsigned depth) {
-    if (!LLVMIsAInstruction(value) || LLVMIsAPHINode(value) || depth == 0)
-        return false;
-    bool any = ir_deed_of(value) != IR_DEED_PURE;
-    for (int k = 0; !any && k < LLVMGetNumOperands(value); k++)
-        any = has_load(LLVMGetOperand(value, (unsigned)k), depth - 1);
-    return any;
+static bool reads_memory(LLVMValueRef insn) {
+    return ir_deed_of(insn) != IR_DEED_PURE;
 }
 
 /* Whether cases show the condition's other arm: cases differ in data, and in the order of arguments
  * and indices. How large an array is may depend on whether an argument is a certain number. */
 static bool is_shown(const raising *r, LLVMValueRef condition, unsigned depth) {
-    enum { DEEPEST = 12 };
     LLVMValueRef parts[2];
     if (depth > 0 &&
         (ir_is_either(condition, true, parts) || ir_is_either(condition, false, parts)))
         return is_shown(r, parts[0], depth - 1) && is_shown(r, parts[1], depth - 1);
-    return has_load(condition, DEEPEST) || ir_is_told(&r->flow, condition, false);
+    return ir_has_part(condition, reads_memory) || ir_is_told(&r->flow, condition, false);
 }
 
 /* Finds the innermost condition around the loop, through blocks that always lead there. */

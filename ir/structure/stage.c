@@ -1,6 +1,7 @@
 /* Stage, the plan: which loads of a loop go through shared memory, and in which boxes. */
 #include "ir/structure/analyses/ends_internal.h"
 #include "ir/structure/analyses/guards_internal.h"
+#include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/stage_internal.h"
 #include "ir/structure/structure_internal.h"
 
@@ -141,14 +142,8 @@ static bool are_tests_known(ir_staging *g, LLVMValueRef load, const ir_box *box,
     return true;
 }
 
-/* Whether a condition loads. */
-static bool loads(LLVMValueRef value, unsigned depth) {
-    if (!LLVMIsAInstruction(value) || LLVMIsAPHINode(value) || depth == 0)
-        return false;
-    bool any = LLVMIsALoadInst(value) != NULL;
-    for (int k = 0; !any && k < LLVMGetNumOperands(value); k++)
-        any = loads(LLVMGetOperand(value, (unsigned)k), depth - 1);
-    return any;
+static bool loads(LLVMValueRef insn) {
+    return LLVMIsALoadInst(insn) != NULL;
 }
 
 /* Whether a value is true where the condition is alone: it is a conjunction with it. */
@@ -260,12 +255,12 @@ static bool keeps_from_effects(const ir_staging *g, LLVMValueRef choice, conditi
  * alone, by arithmetic of places, and the first thread has work if any has. Its effects are skipped
  * by the same condition. */
 static bool is_of_idle_threads(ir_staging *g, LLVMValueRef choice) {
-    enum { DEEPEST_CONDITION = 12, MOST_CHOICES = 64 };
+    enum { MOST_CHOICES = 64 };
     unsigned choices = MOST_CHOICES;
     LLVMValueRef condition = LLVMGetOperand(choice, 0);
     uint32_t mask =
         ir_stage_mask(g, LLVMGetOperand(choice, 1)) | ir_stage_mask(g, LLVMGetOperand(choice, 2));
-    return mask >> IR_DIM_TURN == 0 && !loads(condition, DEEPEST_CONDITION) &&
+    return mask >> IR_DIM_TURN == 0 && !ir_has_part(condition, loads) &&
            ir_first_decides(&g->flow, g->is_place, condition, false) &&
            keeps_from_effects(g, choice, (conditions){0}, &choices);
 }
@@ -446,15 +441,13 @@ static void list_dims(ir_staging *g) {
 }
 
 static ev_status mark_threads(ir_staging *g, ev_error *err) {
-    static const char *const places[] = {"tid.x", "tid.y", "tid.z"};
     bool *is_seed = EV_NEW_ARRAY(g->s->arena, bool, g->flow.insn_count + 1);
     g->is_place = EV_NEW_ARRAY(g->s->arena, bool, g->flow.insn_count + 1);
     g->masks = EV_NEW_ARRAY(g->s->arena, uint32_t, g->flow.insn_count + 1);
     if (!is_seed || !g->is_place || !g->masks)
         return ev_fail_memory(err, g->flow.insn_count);
     for (uint32_t i = 0; i < g->flow.insn_count; i++) {
-        for (size_t a = 0; a < sizeof places / sizeof places[0]; a++)
-            g->is_place[i] |= ir_reads_register(g->flow.insns[i], places[a]);
+        g->is_place[i] = ir_reads_place(g->flow.insns[i]);
         is_seed[i] =
             ir_differs_in_block(g->flow.insns[i]) ||
             (ir_reads_any_register(g->flow.insns[i]) && !ir_stage_is_of_block(g->flow.insns[i]));

@@ -1,5 +1,6 @@
 /* Sums: whether the counter of a loop may come near the end of its type, where threads that begin
  * up to a round of turns behind its start would wrap around. */
+#include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 #include "ir/structure/sums_internal.h"
 
@@ -17,20 +18,8 @@ static const ir_loop *loop_of_counter(const ir_flow *flow, LLVMValueRef phi) {
 
 enum {
     LARGE_FACTOR = 4096, /* a place times so much nears the end of 32 bits */
-    LARGE_SHIFT = 12,
     LARGE_START = 1 << 30
 };
-
-/* The number that a value multiplies another one by; 1: none. At most LARGE_FACTOR + 1. */
-static uint64_t factor_of(LLVMValueRef value) {
-    LLVMOpcode op = LLVMGetInstructionOpcode(value);
-    bool scales = (op == LLVMShl || op == LLVMMul) && LLVMIsAConstantInt(LLVMGetOperand(value, 1));
-    int64_t by = scales ? LLVMConstIntGetSExtValue(LLVMGetOperand(value, 1)) : 1;
-    if (scales && op == LLVMShl)
-        return by >= LARGE_SHIFT ? LARGE_FACTOR + 1 : UINT64_C(1) << by;
-    int64_t size = by == INT64_MIN ? INT64_MAX : llabs(by);
-    return size > LARGE_FACTOR ? LARGE_FACTOR + 1 : (uint64_t)size;
-}
 
 /* Whether a value comes from scalar arguments or from memory, from a place times a large number, or
  * from a large number. `times`: what the way here multiplies the value by. A loop's counter comes
@@ -51,8 +40,9 @@ static bool is_of_data(const ir_flow *flow, LLVMValueRef value, uint64_t times, 
         return !loop || loop->step > LARGE_FACTOR ||
                is_of_data(flow, loop->start, times, depth - 1);
     }
-    times *= factor_of(value);
-    if (times > LARGE_FACTOR)
+    uint64_t by = ir_multiplier(value);
+    times *= by;
+    if (by >= LARGE_FACTOR || times > LARGE_FACTOR)
         return true;
     for (int k = 0; k < LLVMGetNumOperands(value); k++) {
         if (is_of_data(flow, LLVMGetOperand(value, (unsigned)k), times, depth - 1))

@@ -99,8 +99,7 @@ static ev_status side_open(const rank_bench *b, const char *id, const candidate 
 /* Runs the build to its end; the candidate borrows from it. */
 static ev_status build_all(ir_build *build, const task_start *start, candidate *out,
                            ev_error *err) {
-    for (int s = 0; s < IR_STAGE_COUNT; s++)
-        EV_TRY(ir_build_run(build, (ir_stage)s, err));
+    EV_TRY(ir_build_run_all(build, err));
     *out = (candidate){.plan = start->plan, .start = start};
     out->ptx = ir_build_ptx(build, &out->ptx_bytes);
     return EV_OK;

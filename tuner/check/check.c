@@ -55,6 +55,24 @@ static void set_times(json_t *row, const subject *s, const fitness_verdict *v, d
         json_string(device_properties_of(s->device)->modelled ? "modelled" : "measured"));
 }
 
+/* A row that passes. */
+static json_t *new_row(const subject *s, const char *split, const char *at, double tolerance) {
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f}", "kernel", s->t->name, "role",
+                     s->role, "start", s->candidate->start->name, "device",
+                     device_properties_of(s->device)->id, "split", split, "case", at, "verdict",
+                     "pass", "tolerance", tolerance);
+}
+
+/* Adds the row, as a finding of a kind or as one that passes. */
+static ev_status end_row(check *c, json_t *row, check_verdict kind, const char *reason,
+                         ev_error *err) {
+    if (kind != CHECK_OK)
+        check_mark(row, kind, reason);
+    (void)json_array_append_new(c->rows, row);
+    c->failed = c->failed || kind != CHECK_OK;
+    return ev_lines_add(c->lines, row, err);
+}
+
 /* `kind`: of a result that did not pass; one that passed is held against the record. */
 static ev_status add_row(check *c, const subject *s, const task_case *at, const fitness_verdict *v,
                          check_verdict kind, ev_error *err) {
@@ -63,20 +81,12 @@ static ev_status add_row(check *c, const subject *s, const task_case *at, const 
     (void)snprintf(reason, sizeof reason, "%s", v->reason);
     if (v->ok)
         kind = check_against_record(&s->record, at->name, v, base, reason);
-    json_t *row =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f}", "kernel", s->t->name, "role", s->role,
-                  "start", s->candidate->start->name, "device", device_properties_of(s->device)->id,
-                  "split", corpus_split_name(at->split), "case", at->name, "verdict", "pass",
-                  "tolerance", v->tolerance);
+    json_t *row = new_row(s, corpus_split_name(at->split), at->name, v->tolerance);
     if (v->ok || v->stopped == GATE_ACCURATE) /* JSON has no infinity */
         (void)json_object_set_new(row, "error", json_real(fmin(v->error, 1e300)));
     if (v->ns > 0)
         set_times(row, s, v, base);
-    if (kind != CHECK_OK)
-        check_mark(row, kind, reason);
-    (void)json_array_append_new(c->rows, row);
-    c->failed = c->failed || kind != CHECK_OK;
-    return ev_lines_add(c->lines, row, err);
+    return end_row(c, row, kind, reason, err);
 }
 
 /* Checks one case. A baseline that traps or is wrong there makes the case impossible to judge; this
@@ -115,19 +125,6 @@ static ev_status check_cases(check *c, const subject *s, ev_error *err) {
 
 /* ---- what gate 6 does beside the cases ---- */
 
-static ev_status add_edits_row(check *c, const subject *s, check_verdict kind, const char *reason,
-                               ev_error *err) {
-    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f}", "kernel", s->t->name,
-                            "role", s->role, "start", s->candidate->start->name, "device",
-                            device_properties_of(s->device)->id, "split", "-", "case", "gate 6",
-                            "verdict", "pass", "tolerance", task_relative_l2(s->t));
-    if (kind != CHECK_OK)
-        check_mark(row, kind, reason);
-    (void)json_array_append_new(c->rows, row);
-    c->failed = c->failed || kind != CHECK_OK;
-    return ev_lines_add(c->lines, row, err);
-}
-
 static ev_status judge_edits(const subject *s, score *found, check_verdict *kind, ev_error *err) {
     ev_error problem = {0};
     ev_status status = trial_add_builds(s->trial, &problem);
@@ -154,7 +151,8 @@ static ev_status check_edits(check *c, const subject *s, ev_error *err) {
     found->stopped = GATE_NONE;
     ev_status status = judge_edits(s, found, &kind, err);
     if (status == EV_OK)
-        status = add_edits_row(c, s, kind, found->reason, err);
+        status =
+            end_row(c, new_row(s, "-", "gate 6", task_relative_l2(s->t)), kind, found->reason, err);
     free(found);
     return status;
 }

@@ -46,9 +46,7 @@ static ev_status make_checked(const ir_base *base, const ir_genome *genome, ev_s
         return EV_OK;
     EV_TRY(ir_build_new(base, genome, &checked, err));
     ir_build_check_asserts(checked);
-    ev_status status = EV_OK;
-    for (int s = 0; s < IR_STAGE_COUNT && status == EV_OK; s++)
-        status = ir_build_run(checked, (ir_stage)s, err);
+    ev_status status = ir_build_run_all(checked, err);
     if (status == EV_OK) {
         const char *ptx = ir_build_ptx(checked, &bytes);
         ev_str_append_n(out, ptx, bytes);

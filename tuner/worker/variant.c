@@ -22,9 +22,7 @@ typedef struct build_request {
 static ev_status emit(const ir_base *base, const ir_genome *genome, ev_str *out, ev_error *err) {
     ir_build *build = NULL;
     EV_TRY(ir_build_new(base, genome, &build, err));
-    ev_status status = EV_OK;
-    for (int s = 0; s < IR_STAGE_COUNT && status == EV_OK; s++)
-        status = ir_build_run(build, (ir_stage)s, err);
+    ev_status status = ir_build_run_all(build, err);
     if (status == EV_OK) {
         size_t bytes = 0;
         const char *ptx = ir_build_ptx(build, &bytes);
@@ -96,15 +94,12 @@ static ev_status write_builds(const gate_builds *b, ev_str *out, ev_error *err) 
     return ev_str_status(out, err);
 }
 
-static ev_status make_builds(const build_request *r, const ir_base *base, ev_str *out,
-                             ev_error *err) {
-    const task_start *start = task_find_start(r->t, ir_genome_start(r->genome));
+static ev_status make_builds(const build_request *r, const ir_base *base, const task_start *start,
+                             ev_str *out, ev_error *err) {
     gate_builds made = {.arms = EV_STR_EMPTY, .checked = EV_STR_EMPTY};
     ir_build *build = NULL;
     EV_TRY(ir_build_new(base, r->genome, &build, err));
-    ev_status status = EV_OK;
-    for (int s = 0; s < IR_STAGE_COUNT && status == EV_OK; s++)
-        status = ir_build_run(build, (ir_stage)s, err);
+    ev_status status = ir_build_run_all(build, err);
     if (status == EV_OK)
         status = gate_builds_make(base, r->genome, build, start, &made, err);
     if (status == EV_OK)
@@ -118,16 +113,15 @@ static ev_status make_builds(const build_request *r, const ir_base *base, ev_str
 static ev_status gate_work(void *context, ev_str *out, ev_error *err) {
     const gate_request *r = context;
     const build_request *of = &r->of;
+    const task_start *start = task_find_start(of->t, ir_genome_start(of->genome));
     bases *all = NULL;
     const ir_base *base = NULL;
     EV_TRY(bases_new(of->t, of->sm, 1, &all, err));
     ev_status status = bases_get(all, of->genome, &base, err);
     if (status == EV_OK && r->taken == NULL)
-        status = make_builds(of, base, out, err);
+        status = make_builds(of, base, start, out, err);
     else if (status == EV_OK)
-        status = gate_builds_missed(base, of->genome,
-                                    task_find_start(of->t, ir_genome_start(of->genome)), r->taken,
-                                    out, err);
+        status = gate_builds_missed(base, of->genome, start, r->taken, out, err);
     bases_free(all);
     return status;
 }

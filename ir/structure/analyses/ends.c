@@ -5,8 +5,6 @@
 #include "ir/structure/analyses/plain_internal.h"
 #include "ir/structure/analyses/vary_internal.h"
 
-#include <stdlib.h>
-
 typedef struct ending {
     const ir_flow *flow;
     const bool *is_place; /* by instruction */
@@ -47,18 +45,6 @@ static course course_of(const ending *p, LLVMValueRef value, unsigned depth);
 
 enum { MOST_FACTOR = 1 << 16 }; /* times an index of up to 2^16, fits into 32 bits */
 
-/* What a factor or a shift multiplies by, up to MOST_FACTOR + 1; 1: not known. */
-static uint64_t times(LLVMOpcode op, LLVMValueRef by) {
-    enum { MOST_SHIFT = 16 };
-    int64_t number = LLVMIsAConstantInt(by) ? LLVMConstIntGetSExtValue(by) : 1;
-    if (!LLVMIsAConstantInt(by))
-        return 1;
-    if (op == LLVMShl)
-        return number < 0 || number > MOST_SHIFT ? MOST_FACTOR + 1 : UINT64_C(1) << number;
-    return number < -MOST_FACTOR || number > MOST_FACTOR ? MOST_FACTOR + 1
-                                                         : (uint64_t)llabs(number);
-}
-
 /* Whether an operation of small numbers may give one below 0, which is a large one without sign. */
 static bool may_fall_below(LLVMValueRef value) {
     LLVMOpcode op = LLVMGetInstructionOpcode(value);
@@ -91,10 +77,7 @@ static uint64_t factor_of(const ending *p, LLVMValueRef value, unsigned depth) {
         return MOST_FACTOR + 1;
     for (int k = op == LLVMSelect ? 1 : 0; k < LLVMGetNumOperands(value) - (orders ? 1 : 0); k++)
         factor += factor_of(p, LLVMGetOperand(value, (unsigned)k), depth - 1);
-    if (op == LLVMMul)
-        factor *= times(op, LLVMGetOperand(value, 0)) * times(op, LLVMGetOperand(value, 1));
-    if (op == LLVMShl)
-        factor *= times(op, LLVMGetOperand(value, 1));
+    factor *= ir_multiplier(value);
     return factor > MOST_FACTOR ? MOST_FACTOR + 1 : factor;
 }
 

@@ -14,10 +14,12 @@ bool ir_is_shared_array(LLVMValueRef global) {
     return LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == IR_SHARED_SPACE;
 }
 
+static bool escapes(const ir_flow *flow, LLVMValueRef value);
+
 /* Whether a use of an object's address is other than to load and store there. */
 static bool escapes_by(const ir_flow *flow, LLVMValueRef user, LLVMValueRef value) {
     if (ir_is_step(user))
-        return ir_escapes(flow, user);
+        return escapes(flow, user);
     if (!LLVMIsAInstruction(user))
         return true;
     if (ir_flow_insn(flow, user) == IR_NONE || ir_deed_of(user) == IR_DEED_MARKER)
@@ -28,7 +30,9 @@ static bool escapes_by(const ir_flow *flow, LLVMValueRef user, LLVMValueRef valu
            (LLVMIsACallInst(user) && LLVMGetOperand(user, 1) == value);
 }
 
-bool ir_escapes(const ir_flow *flow, LLVMValueRef value) {
+/* Whether the address of an array goes elsewhere than into loads and stores: a chosen pointer, a
+ * call, memory. */
+static bool escapes(const ir_flow *flow, LLVMValueRef value) {
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
         if (escapes_by(flow, LLVMGetUser(use), value))
             return true;
@@ -36,15 +40,12 @@ bool ir_escapes(const ir_flow *flow, LLVMValueRef value) {
     return false;
 }
 
-/* Whether a struct that is passed by value is read alone, by its own address. */
-static bool is_only_read(const ir_flow *flow, LLVMValueRef value) {
-    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+bool ir_is_only_read(LLVMValueRef address) {
+    for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
-        bool is_code = LLVMIsAInstruction(user) && ir_flow_insn(flow, user) != IR_NONE;
-        bool steps = ir_is_step(user);
-        if (steps ? !is_only_read(flow, user)
-                  : is_code && !LLVMIsALoadInst(user) && ir_deed_of(user) != IR_DEED_MARKER &&
-                        ir_source_of(user) != value)
+        bool reads = LLVMIsALoadInst(user) || ir_source_of(user) == address ||
+                     (LLVMIsACallInst(user) && ir_deed_of(user) == IR_DEED_MARKER);
+        if (ir_is_step(user) ? !ir_is_only_read(user) : !reads)
             return false;
     }
     return true;
@@ -52,19 +53,19 @@ static bool is_only_read(const ir_flow *flow, LLVMValueRef value) {
 
 ev_status ir_check_near(const ir_flow *flow, ev_error *err) {
     LLVMModuleRef module = LLVMGetGlobalParent(flow->function);
-    bool escapes = false, is_shared = false;
+    bool is_lost = false, is_shared = false;
     for (unsigned i = 0; i < LLVMCountParams(flow->function); i++) {
         LLVMValueRef param = LLVMGetParam(flow->function, i);
-        if (ir_param_has(param, "byval") && !is_only_read(flow, param))
+        if (ir_param_has(param, "byval") && !ir_is_only_read(param))
             return ev_fail(err, EV_BAD,
                            "the kernel writes to a struct that is passed by value, or its address "
                            "goes elsewhere than into loads");
     }
-    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g && !escapes; g = LLVMGetNextGlobal(g))
-        escapes = is_shared = ir_is_shared_array(g) && ir_escapes(flow, g);
-    for (uint32_t i = 0; i < flow->insn_count && !escapes; i++)
-        escapes = LLVMIsAAllocaInst(flow->insns[i]) && ir_escapes(flow, flow->insns[i]);
-    return escapes ? ev_fail(err, EV_BAD,
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g && !is_lost; g = LLVMGetNextGlobal(g))
+        is_lost = is_shared = ir_is_shared_array(g) && escapes(flow, g);
+    for (uint32_t i = 0; i < flow->insn_count && !is_lost; i++)
+        is_lost = LLVMIsAAllocaInst(flow->insns[i]) && escapes(flow, flow->insns[i]);
+    return is_lost ? ev_fail(err, EV_BAD,
                              "the address of a %s array goes elsewhere than into loads and stores",
                              is_shared ? "shared" : "local")
                    : EV_OK;

@@ -30,6 +30,37 @@ bool ir_is_field(LLVMValueRef value) {
     return from && ir_param_has(from, "byval") && is_invariant(value);
 }
 
+/* ---- what a value is computed by --------------------------------------------------------------
+ */
+
+static bool has_part(LLVMValueRef value, bool (*is)(LLVMValueRef insn), unsigned depth) {
+    if (!LLVMIsAInstruction(value) || LLVMIsAPHINode(value) || depth == 0)
+        return false;
+    bool any = is(value);
+    for (int k = 0; !any && k < LLVMGetNumOperands(value); k++)
+        any = has_part(LLVMGetOperand(value, (unsigned)k), is, depth - 1);
+    return any;
+}
+
+bool ir_has_part(LLVMValueRef value, bool (*is)(LLVMValueRef insn)) {
+    return has_part(value, is, DEEPEST);
+}
+
+uint64_t ir_multiplier(LLVMValueRef value) {
+    enum { MOST_SHIFT = 32 };
+    const uint64_t most = UINT64_C(1) << MOST_SHIFT;
+    LLVMOpcode op = LLVMIsABinaryOperator(value) ? LLVMGetInstructionOpcode(value) : LLVMRet;
+    LLVMValueRef by = op == LLVMShl || op == LLVMMul ? LLVMGetOperand(value, 1) : NULL;
+    if (!by || !LLVMIsAConstantInt(by))
+        return 1;
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(by)) > 64)
+        return most;
+    int64_t number = LLVMConstIntGetSExtValue(by);
+    if (op == LLVMShl)
+        return number < 0 || number > MOST_SHIFT ? most : UINT64_C(1) << number;
+    return number == INT64_MIN || (uint64_t)llabs(number) > most ? most : (uint64_t)llabs(number);
+}
+
 /* ---- plain numbers ----------------------------------------------------------------------------
  */
 
@@ -162,13 +193,8 @@ bool ir_is_plain(const ir_flow *flow, LLVMValueRef value, ir_counters counters) 
 
 /* Whether a value is computed of the thread's place in its block and numbers alone. */
 static bool is_of_thread(LLVMValueRef value, unsigned depth) {
-    static const char *const places[] = {"tid.x", "tid.y", "tid.z"};
-    if (LLVMIsAConstantInt(value))
+    if (LLVMIsAConstantInt(value) || ir_reads_place(value))
         return true;
-    for (size_t a = 0; a < sizeof places / sizeof places[0]; a++) {
-        if (ir_reads_register(value, places[a]))
-            return true;
-    }
     if (depth == 0 || !LLVMIsAInstruction(value) || LLVMIsAPHINode(value) ||
         LLVMIsACallInst(value) || ir_deed_of(value) != IR_DEED_PURE)
         return false;

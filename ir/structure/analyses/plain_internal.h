@@ -21,6 +21,10 @@ typedef enum ir_counters {
 /* Whether a value is plain: computed of arguments, indices and numbers alone, by sums, products,
  * quotients by a small number and choices of the less of two. */
 bool ir_is_plain(const ir_flow *flow, LLVMValueRef value, ir_counters counters);
+/* Whether an instruction of a kind is among those that a value is computed by, not through PHIs. */
+bool ir_has_part(LLVMValueRef value, bool (*is)(LLVMValueRef insn));
+/* By how much a product or a left shift by a number multiplies, at most 2^32; 1: it is neither. */
+uint64_t ir_multiplier(LLVMValueRef value);
 /* Whether a call gives the less or the greater of two whole numbers. */
 bool ir_orders_two(LLVMValueRef call);
 /* Whether a value is told: computed of indices, counters and numbers alone, in any way; a condition

@@ -214,6 +214,15 @@ bool ir_reads_register(LLVMValueRef value, const char *name) {
     return begins(callee, registers) && strcmp(callee + sizeof registers - 1, name) == 0;
 }
 
+bool ir_reads_place(LLVMValueRef value) {
+    static const char *const names[] = {"tid.x", "tid.y", "tid.z"};
+    for (size_t a = 0; a < sizeof names / sizeof names[0]; a++) {
+        if (ir_reads_register(value, names[a]))
+            return true;
+    }
+    return false;
+}
+
 /* Operands of assembly begin with $. */
 bool ir_names_register(LLVMValueRef value) {
     LLVMValueRef callee = LLVMIsACallInst(value) ? LLVMGetCalledValue(value) : value;
@@ -250,7 +259,7 @@ ev_status ir_check_stays(const ir_flow *flow, const ir_loop *loop, ev_error *err
         bool matters =
             !loop || loop->holds[home] || flow->reaches[(size_t)home * flow->count + loop->header];
         if (matters && may_end_thread(flow->insns[i]))
-            return ev_fail(err, EV_BAD, "a thread may end in the loop or before it: it calls %s",
+            return ev_fail(err, EV_BAD, "a thread may end early: it calls %s",
                            ir_called(flow->insns[i]));
     }
     return EV_OK;
@@ -404,13 +413,11 @@ static bool list_objects(ir_vary *vary) {
         return false;
     for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
         if (ir_is_shared_array(g))
-            vary->objects[vary->object_count++] =
-                (ir_object){.root = g, .is_shared = true, .escapes = ir_escapes(flow, g)};
+            vary->objects[vary->object_count++] = (ir_object){.root = g, .is_shared = true};
     }
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         if (LLVMIsAAllocaInst(flow->insns[i]))
-            vary->objects[vary->object_count++] =
-                (ir_object){.root = flow->insns[i], .escapes = ir_escapes(flow, flow->insns[i])};
+            vary->objects[vary->object_count++] = (ir_object){.root = flow->insns[i]};
     }
     return true;
 }

@@ -19,8 +19,7 @@
 typedef struct ir_object {
     LLVMValueRef root;
     bool is_shared;
-    bool escapes; /* its address goes elsewhere than into loads and stores */
-    bool varies;  /* its contents differ among the members */
+    bool varies; /* its contents differ among the members */
 } ir_object;
 
 typedef struct ir_vary {
@@ -107,6 +106,8 @@ bool ir_names_register(LLVMValueRef value);
 bool ir_reads_any_register(LLVMValueRef value);
 /* Whether it is a call that reads the special register, such as "ctaid.x". */
 bool ir_reads_register(LLVMValueRef value, const char *name);
+/* Whether it is a call that reads the thread's place in its block, along any axis. */
+bool ir_reads_place(LLVMValueRef value);
 /* Whether it reads the thread's place in its warp, or the warp's in its block: %laneid,
  * %lanemask_lt and its kin, %warpid. Edits that move threads to other warps refuse these. */
 bool ir_reads_warp_place(LLVMValueRef value);
@@ -117,9 +118,9 @@ bool ir_reads_warp_place(LLVMValueRef value);
 /* Whether a value is an address computed from another one: a step to an element, a cast. */
 bool ir_is_step(LLVMValueRef value);
 bool ir_is_shared_array(LLVMValueRef global);
-/* Whether the address of an array goes elsewhere than into loads and stores: a chosen pointer, a
- * call, memory. */
-bool ir_escapes(const ir_flow *flow, LLVMValueRef value);
+/* Whether an address, and all that is computed from it, is for loads and as the source of copies
+ * alone. */
+bool ir_is_only_read(LLVMValueRef address);
 /* EV_BAD: the address of a shared or local array goes elsewhere, so accesses may be to the array
  * that do not say so; or a struct that is passed by value, which each thread has of its own, is
  * written to. */
