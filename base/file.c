@@ -311,6 +311,24 @@ bool ev_path_is_dir(const char *path) {
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
+bool ev_path_plain(const char *path, char *out) {
+    char *to = out;
+    while (*path != '\0') {
+        size_t length = strcspn(path, "/");
+        if (length == 2 && strncmp(path, "..", 2) == 0)
+            return false;
+        if (length > 0 && !(length == 1 && path[0] == '.')) {
+            if (to != out)
+                *to++ = '/';
+            memcpy(to, path, length);
+            to += length;
+        }
+        path += length + (path[length] == '/');
+    }
+    *to = '\0';
+    return to != out;
+}
+
 char *ev_path_join(const char *dir, const char *name) {
     if (name[0] == '/')
         return strdup(name);

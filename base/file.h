@@ -35,6 +35,9 @@ bool ev_path_exists(const char *path);
 bool ev_path_is_dir(const char *path);
 /* "DIR/NAME", or NAME alone if it is absolute. malloc'ed; NULL: out of memory. */
 char *ev_path_join(const char *dir, const char *name);
+/* Copies a path without ".", empty parts and a slash at its beginning; `out` has room for all of
+ * `path`. False: a part is "..", or nothing is left. */
+bool ev_path_plain(const char *path, char *out);
 /* The folder part of `path`, "." when it has none. malloc'ed. */
 char *ev_path_dir(const char *path);
 /* The folder that holds kernels/ and fitness/model/gpus/. If $EVOKE_HOME is set, only that folder

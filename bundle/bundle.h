@@ -16,15 +16,13 @@ ev_status bundle_check_target(const char *path, ev_error *err) EV_CHECKED;
 bool bundle_is_tar_name(const char *path);
 
 /* Writes the bundle beside `path` and renames it when it is complete, as a tar if the name says so;
- * an older bundle there is replaced. EV_BAD: as bundle_check_target. EV_INFRA: the disk is full. A
- * failure leaves nothing behind. */
+ * an older bundle there is replaced. EV_BAD: as bundle_check_target, or a file's path leads out of
+ * the bundle. EV_INFRA: the disk is full. A failure leaves nothing behind. */
 ev_status bundle_write(const char *path, const bundle_content *content, ev_error *err) EV_CHECKED;
 
 /* As bundle_write, with the signature of the key; NULL: without one. */
 ev_status bundle_write_signed(const char *path, const bundle_content *content, const sign_key *key,
                               ev_error *err) EV_CHECKED;
-/* Signs the bundle at `path`: it is written again. EV_BAD: as bundle_open; no bundle is there. */
-ev_status bundle_sign(const char *path, const sign_key *key, ev_error *err) EV_CHECKED;
 
 /* The contents of an open bundle, to be written with changes. `out` borrows from the bundle and the
  * arena. EV_BAD: a file changed since the bundle was opened. */

@@ -39,10 +39,10 @@ static bool is_same_name(const char *a, const char *b) {
     return left == right && strncasecmp(a, b, left) == 0;
 }
 
-bool index_is_gpu(const bundle_variant *v, const char *asked) {
-    bool is = strcmp(v->gpu_id, asked) == 0 || is_same_name(v->gpu_name, asked);
-    for (size_t i = 0; i < v->driver_name_count && !is; i++)
-        is = is_same_name(v->driver_names[i], asked);
+bool index_is_gpu(const index_gpu *g, const char *asked) {
+    bool is = strcmp(g->id, asked) == 0 || is_same_name(g->name, asked);
+    for (size_t i = 0; i < g->driver_name_count && !is; i++)
+        is = is_same_name(g->driver_names[i], asked);
     return is;
 }
 

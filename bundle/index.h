@@ -92,7 +92,14 @@ const index_kernel *bundle_index_find(const bundle_index *index, const char *ker
  * is as far from 512 as from 2048. Numbers below 1 stay themselves, less 1. */
 double index_coordinate(double value);
 
-/* Whether `asked` names the GPU model of a variant: its id, its name, or what drivers call it. */
-bool index_is_gpu(const bundle_variant *v, const char *asked);
+/* The names of a GPU model. */
+typedef struct index_gpu {
+    const char *id, *name;
+    const char *const *driver_names;
+    size_t driver_name_count;
+} index_gpu;
+
+/* Whether `asked` names the GPU model: its id, its name, or what drivers call it. */
+bool index_is_gpu(const index_gpu *g, const char *asked);
 
 #endif

@@ -147,6 +147,12 @@ static json_t *trial_json(const bundle_trial *t) {
     return object;
 }
 
+static void set_driver_names(json_t *object, const char *const *names, size_t count) {
+    if (count > 0)
+        (void)json_object_set_new(json_object_get(object, "gpu"), "driver_names",
+                                  texts_json(names, count));
+}
+
 static json_t *qualified_json(const bundle_qualified *q) {
     json_t *cases = json_array();
     for (size_t i = 0; i < q->trial_count; i++)
@@ -155,6 +161,7 @@ static json_t *qualified_json(const bundle_qualified *q) {
                                q->gpu_id, "name", q->gpu_name, "sm", q->sm, "sms", q->sms, "driver",
                                q->driver, "time_kind", kind_word(q->modelled), "verdict",
                                bundle_verdict_name(q->verdict), "cases", cases);
+    set_driver_names(object, q->driver_names, q->driver_name_count);
     if (q->reason[0] != '\0')
         (void)json_object_set_new(object, "reason", json_string(q->reason));
     return object;
@@ -249,9 +256,7 @@ static void set_cubins(json_t *object, const bundle_variant *v) {
 static void set_gpu(json_t *object, const bundle_variant *v) {
     if (v->sm_mhz > 0)
         (void)json_object_set_new(json_object_get(object, "gpu"), "sm_mhz", json_real(v->sm_mhz));
-    if (v->driver_name_count > 0)
-        (void)json_object_set_new(json_object_get(object, "gpu"), "driver_names",
-                                  texts_json(v->driver_names, v->driver_name_count));
+    set_driver_names(object, v->driver_names, v->driver_name_count);
 }
 
 static void set_meaning(json_t *object, const bundle_variant *v) {

@@ -47,8 +47,14 @@ static bool is_same_gpu(const bundle_variant *a, const bundle_variant *b) {
            a->sm == b->sm && a->sms == b->sms;
 }
 
-static bool is_same_ptx(const bundle_variant *a, const bundle_variant *b) {
-    return strcmp(a->sha256.hex, b->sha256.hex) == 0;
+/* The same PTX, launched alike: macros may be in the launch alone. */
+static bool is_same(const bundle_variant *a, const bundle_variant *b) {
+    bool same = strcmp(a->sha256.hex, b->sha256.hex) == 0 && strcmp(a->start, b->start) == 0 &&
+                a->macro_count == b->macro_count;
+    for (size_t i = 0; same && i < a->macro_count; i++)
+        same = strcmp(a->macros[i].name, b->macros[i].name) == 0 &&
+               a->macros[i].value == b->macros[i].value;
+    return same;
 }
 
 static const bundle_case *find_case(const bundle_variant *v, const char *name) {
@@ -71,11 +77,21 @@ static bool range_covers(const launch_range *wide, const launch_range *narrow) {
             (narrow->multiple != 0 || fmod(narrow->low, (double)wide->multiple) == 0));
 }
 
+/* Whether a qualification disables `wide` on a GPU where `narrow` is handed out. */
+static bool is_rejected_alone(const bundle_variant *wide, const bundle_variant *narrow) {
+    for (size_t i = 0; i < wide->qualified_count; i++) {
+        const char *gpu = wide->qualified[i].gpu_id;
+        if (bundle_disabled(wide, gpu) != NULL && bundle_disabled(narrow, gpu) == NULL)
+            return true;
+    }
+    return false;
+}
+
 /* Whether `wide` may be used wherever `narrow` may: shapes, buffers, and meaning. */
 static bool covers(const bundle_variant *wide, const bundle_variant *narrow) {
     bool has = wide->plan->range_count == narrow->plan->range_count &&
                wide->is_bold <= narrow->is_bold && wide->is_default >= narrow->is_default &&
-               wide->disabled == NULL;
+               wide->disabled == NULL && !is_rejected_alone(wide, narrow);
     for (size_t i = 0; has && i < wide->plan->range_count; i++) {
         const launch_range *r = &wide->plan->ranges[i];
         const launch_range *other = NULL;
@@ -123,7 +139,7 @@ static comparison compare(const bundle_variant *a, const bundle_variant *b) {
 /* Whether `a` takes the place of `b`, a variant for the same GPU model. */
 static bool replaces(const bundle_variant *a, const bundle_variant *b, bool is_earlier,
                      const comparison *c, merge_reason *why) {
-    if (is_same_ptx(a, b) && a->modelled == b->modelled) {
+    if (is_same(a, b) && a->modelled == b->modelled) {
         *why = MERGE_SAME; /* the one with more qualifications */
         return a->qualified_count > b->qualified_count ||
                (a->qualified_count == b->qualified_count && is_earlier);
@@ -131,7 +147,7 @@ static bool replaces(const bundle_variant *a, const bundle_variant *b, bool is_e
     if (!covers(a, b) || c->count == 0)
         return false;
     if (a->modelled != b->modelled) {
-        *why = is_same_ptx(a, b) ? MERGE_SAME : MERGE_MEASURED;
+        *why = is_same(a, b) ? MERGE_SAME : MERGE_MEASURED;
         return !a->modelled;
     }
     *why = c->is_more ? MERGE_SLOWER : MERGE_TIE;

@@ -2,6 +2,7 @@
  * there.
  */
 #include "bundle/bundle.h"
+#include "bundle/index.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,7 +24,8 @@ const char *bundle_verdict_meaning(bundle_verdict verdict) {
 }
 
 static bool is_of(const bundle_qualified *q, const char *gpu) {
-    return gpu != NULL && (strcmp(q->gpu_id, gpu) == 0 || strcmp(q->gpu_name, gpu) == 0);
+    const index_gpu names = {q->gpu_id, q->gpu_name, q->driver_names, q->driver_name_count};
+    return gpu != NULL && index_is_gpu(&names, gpu);
 }
 
 const bundle_qualified *bundle_qualification(const bundle_variant *v, const char *gpu) {

@@ -262,14 +262,14 @@ static ev_status read_provenance(const reading *r, const json_t *object, const c
     return read_texts(r, get(p, "edits"), reading_join(r, where, "provenance.edits"), 0, edits);
 }
 
-static ev_status read_driver_names(const reading *r, const json_t *object, const char *where,
-                                   bundle_variant *out) {
+ev_status reading_driver_names(const reading *r, const json_t *object, const char *where,
+                               const char *const **out, size_t *count) {
     const json_t *names = get(get(object, "gpu"), "driver_names");
     const char **all = EV_NEW_ARRAY(r->arena, const char *, json_array_size(names) + 1);
     if (all == NULL)
         return ev_fail_memory(r->err, json_array_size(names) * sizeof *all);
-    out->driver_names = all;
-    out->driver_name_count = json_array_size(names);
+    *out = all;
+    *count = json_array_size(names);
     return read_texts(r, names, reading_join(r, where, "gpu.driver_names"), 0, all);
 }
 
@@ -277,7 +277,7 @@ static ev_status read_machine(const reading *r, const json_t *object, const char
                               bundle_variant *out) {
     EV_TRY(reading_gpu(r, object, where, &out->gpu_id, &out->gpu_name, &out->sm, &out->sms));
     out->sm_mhz = ev_json_number(get(object, "gpu"), "sm_mhz", 0);
-    EV_TRY(read_driver_names(r, object, where, out));
+    EV_TRY(reading_driver_names(r, object, where, &out->driver_names, &out->driver_name_count));
     return reading_needs(r, object, where, out);
 }
 

@@ -116,6 +116,10 @@ ev_status reading_signer(const bundle *b, const bundle_trust *trust, ev_error *e
 /* An object of the key "gpu" (read_qualified.c). */
 ev_status reading_gpu(const reading *r, const json_t *object, const char *where, const char **id,
                       const char **name, int *sm, int *sms) EV_CHECKED;
+
+/* The names that drivers give a GPU, from the key "gpu"; empty where there are none. */
+ev_status reading_driver_names(const reading *r, const json_t *object, const char *where,
+                               const char *const **out, size_t *count) EV_CHECKED;
 /* The optional keys "qualified" and "disabled" of a variant (read_qualified.c). */
 ev_status reading_qualified(const reading *r, const json_t *variant, const char *where,
                             bundle_variant *out) EV_CHECKED;

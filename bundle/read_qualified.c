@@ -114,6 +114,7 @@ static ev_status read_one(const reading *r, const json_t *object, const char *wh
     size_t kind = 0;
     EV_TRY(manifest_check(r->doc, MANIFEST_QUALIFIED, object, where, r->err));
     EV_TRY(reading_gpu(r, object, where, &out->gpu_id, &out->gpu_name, &out->sm, &out->sms));
+    EV_TRY(reading_driver_names(r, object, where, &out->driver_names, &out->driver_name_count));
     EV_TRY(read_word(r, object, where, "time_kind", kinds, 2, &kind));
     EV_TRY(read_verdict(r, object, where, &out->verdict));
     out->driver = ev_json_text(object, "driver", "");

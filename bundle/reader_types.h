@@ -68,6 +68,8 @@ typedef struct bundle_trial {
 typedef struct bundle_qualified {
     const char *gpu_id, *gpu_name; /* as of a variant */
     int sm, sms;
+    const char *const *driver_names;
+    size_t driver_name_count;
     const char *driver; /* "" where there is none */
     bool modelled;
     bundle_verdict verdict;

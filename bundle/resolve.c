@@ -243,7 +243,9 @@ static const char *refused(const index_candidate *c, const asked *a, const recor
 
 /* BUNDLE_RUNG_BASELINE: the GPU cannot run what was made for the group's. */
 static bundle_rung rung_of(const index_group *g, const bundle_request *request) {
-    if (request->gpu != NULL && index_is_gpu(g->like, request->gpu))
+    const bundle_variant *v = g->like;
+    const index_gpu gpu = {v->gpu_id, v->gpu_name, v->driver_names, v->driver_name_count};
+    if (request->gpu != NULL && index_is_gpu(&gpu, request->gpu))
         return BUNDLE_RUNG_EXACT;
     if (g->sm == request->sm)
         return g->sms == request->sms && g->sms > 0 ? BUNDLE_RUNG_SIZE : BUNDLE_RUNG_CAPABILITY;

@@ -209,6 +209,10 @@ static ev_status list_all(listing *l, const bundle_content *content, ev_error *e
     if (ev_arena_failed(l->arena))
         return ev_fail_memory(err, ev_arena_bytes(l->arena));
     sort_files(l);
+    for (size_t i = 0; i < l->count; i++) {
+        if (!tar_path_is_inside(l->files[i].path))
+            return ev_fail(err, EV_BAD, "%s: the path leads out of the bundle", l->files[i].path);
+    }
     return EV_OK;
 }
 
@@ -270,18 +274,4 @@ ev_status bundle_write_signed(const char *path, const bundle_content *content, c
 
 ev_status bundle_write(const char *path, const bundle_content *content, ev_error *err) {
     return bundle_write_signed(path, content, NULL, err);
-}
-
-ev_status bundle_sign(const char *path, const sign_key *key, ev_error *err) {
-    bundle *b = NULL;
-    bundle_content content;
-    EV_TRY(bundle_open(path, &b, err));
-    ev_arena *arena = ev_arena_new();
-    ev_status status =
-        arena != NULL ? bundle_content_of(b, arena, &content, err) : ev_fail_memory(err, 1);
-    if (status == EV_OK)
-        status = bundle_write_signed(path, &content, key, err);
-    ev_arena_free(arena);
-    bundle_close(b);
-    return status;
 }

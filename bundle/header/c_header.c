@@ -305,9 +305,18 @@ static void write_row(const writing *w, const bundle_variant *v, const char *rol
 
 /* ---- what is in ---- */
 
+/* The header has no qualifications, so it leaves out a variant that is disabled on its own GPU, or
+ * is not right on some other. */
 static bool is_in(const bundle_variant *v) {
-    return v->disabled == NULL && v->alignment_count == 0 && (!v->is_bold || v->is_default) &&
-           v->plan->range_count > 0;
+    bool is_right = bundle_disabled(v, v->gpu_id) == NULL;
+    for (size_t i = 0; i < v->qualified_count; i++) {
+        bundle_verdict verdict = v->qualified[i].verdict;
+        is_right =
+            is_right && (verdict == BUNDLE_VERDICT_PASS || verdict == BUNDLE_VERDICT_SLOWER ||
+                         bundle_disabled(v, v->qualified[i].gpu_id) == NULL);
+    }
+    return is_right && v->disabled == NULL && v->alignment_count == 0 &&
+           (!v->is_bold || v->is_default) && v->plan->range_count > 0;
 }
 
 typedef void visit(void *context, const bundle_variant *v, const index_candidate *c,
@@ -376,6 +385,14 @@ static void write_resolve(const writing *w) {
                   name);
 }
 
+/* Whether the shape has a number of that name. */
+static bool is_dimension(const writing *w, const char *name) {
+    bool is = false;
+    for (size_t i = 0; i < w->index->dimension_count; i++)
+        is = is || strcmp(w->index->dimensions[i], name) == 0;
+    return is;
+}
+
 /* A scalar in the type of the kernel's parameter. */
 static ev_status write_scalar(writing *w, const bundle_argument *a) {
     static const struct {
@@ -394,28 +411,35 @@ static ev_status write_scalar(writing *w, const bundle_argument *a) {
                  {"f32", "float", 0, 0},
                  {"f64", "double", 0, 0}};
     size_t t = 0;
-    const char *name = NULL;
+    const char *name = NULL, *from = "v";
     EV_TRY(c_name(w, a, &name));
+    if (is_dimension(w, a->name)) { /* v_NAME is the shape's number */
+        const expr_names names = {w->names, w->name_count};
+        from = "a";
+        ev_str_printf(w->out, "    const evoke_h_value a_%s = ", name);
+        EV_TRY(c_header_expr(a->expression, &names, w->out, w->err));
+        ev_str_append(w->out, ";\n");
+    }
     while (t < sizeof types / sizeof types[0] && strcmp(types[t].type, a->type) != 0)
         t++;
     if (t == sizeof types / sizeof types[0])
         return ev_fail(w->err, EV_BAD, "%s: C has no type for the scalar '%s' of type %s",
                        w->k->name, a->name, a->type);
     if (strcmp(types[t].c, "uint16_t") == 0 && types[t].high == 0)
-        ev_str_printf(w->out, "    uint16_t p_%s = evoke_h_half(v_%s.real, %d, &bad);\n", name,
-                      name, strcmp(a->type, "f16") == 0 ? 10 : 7);
+        ev_str_printf(w->out, "    uint16_t p_%s = evoke_h_half(%s_%s.real, %d, &bad);\n", name,
+                      from, name, strcmp(a->type, "f16") == 0 ? 10 : 7);
     else if (types[t].high == 0)
-        ev_str_printf(w->out, "    %s p_%s = (%s)v_%s.real;\n    bad = bad || !isfinite(p_%s);\n",
-                      types[t].c, name, types[t].c, name, name);
+        ev_str_printf(w->out, "    %s p_%s = (%s)%s_%s.real;\n    bad = bad || !isfinite(p_%s);\n",
+                      types[t].c, name, types[t].c, from, name, name);
     else if (types[t].low == INT64_MIN)
         ev_str_printf(w->out,
-                      "    %s p_%s = (%s)evoke_h_within(v_%s, INT64_MIN, INT64_MAX, &bad);\n",
-                      types[t].c, name, types[t].c, name);
+                      "    %s p_%s = (%s)evoke_h_within(%s_%s, INT64_MIN, INT64_MAX, &bad);\n",
+                      types[t].c, name, types[t].c, from, name);
     else
         ev_str_printf(w->out,
-                      "    %s p_%s = (%s)evoke_h_within(v_%s, INT64_C(%" PRId64
+                      "    %s p_%s = (%s)evoke_h_within(%s_%s, INT64_C(%" PRId64
                       "), INT64_C(%" PRId64 "), &bad);\n",
-                      types[t].c, name, types[t].c, name, types[t].low, types[t].high);
+                      types[t].c, name, types[t].c, from, name, types[t].low, types[t].high);
     return EV_OK;
 }
 

@@ -343,8 +343,30 @@ static void test_devices_and_links_stay(void **state) {
     check_holds(in_scratch("behind"), "new");
 }
 
+static void plain_paths_have_no_dots(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {{"k.cu", "k.cu"},
+                                          {"./k.cu", "k.cu"},
+                                          {"src//k.cu", "src/k.cu"},
+                                          {"/./a/./b/", "a/b"},
+                                          {"..a/.b", "..a/.b"},
+                                          {"a/..", NULL},
+                                          {"../k.cu", NULL},
+                                          {"a/../k.cu", NULL},
+                                          {".", NULL},
+                                          {"//", NULL},
+                                          {"", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char out[16];
+        assert_int_equal(ev_path_plain(rows[i][0], out), rows[i][1] != NULL);
+        if (rows[i][1] != NULL)
+            assert_string_equal(out, rows[i][1]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_paths_have_no_dots),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_large_and_special),
         cmocka_unit_test(test_read_errors),

@@ -83,18 +83,27 @@ static const char struct_program[] =
     "int cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t);\n"
     "int main(void) {\n"
     "    const add_shape shape = {100};\n"
-    "    float x[100], y[100];\n"
+    "    float x[100], y[100] = {0};\n"
     "    CUcontext context; CUmodule module; CUfunction f; CUdeviceptr a, b;\n"
     "    for (int i = 0; i < 100; i++) x[i] = (float)i;\n"
     "    if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&a, sizeof x) ||\n"
-    "        cuMemAlloc_v2(&b, sizeof y) || cuMemcpyHtoD_v2(a, x, sizeof x)) return 1;\n"
+    "        cuMemAlloc_v2(&b, sizeof y) || cuMemcpyHtoD_v2(a, x, sizeof x) ||\n"
+    "        cuMemcpyHtoD_v2(b, y, sizeof y)) return 1;\n"
     "    const evoke_h_variant *v = add_resolve(NULL, 90, 132, &shape);\n"
     "    const char *why = v == NULL ? \"no variant\" : evoke_h_load(v, &module, &f);\n"
     "    if (why == NULL) why = add_launch(v, f, &shape, a, b, NULL);\n"
     "    if (why != NULL) { puts(why); return 2; }\n"
     "    if (cuMemcpyDtoH_v2(y, b, sizeof y)) return 3;\n"
-    "    for (int i = 0; i < 100; i++) if (y[i] != 2 * x[i]) return 4;\n"
+    "    for (int i = 0; i < 100; i++) if (y[i] != (i < DONE ? 2 * x[i] : 0)) return 4;\n"
     "    return 0;\n}\n";
+
+/* The count has the name of the shape's number, and another value: the shape's name is the shape's
+ * number in all expressions, and the kernel gets the argument's value. */
+static const bundle_argument named_as_the_shape[] = {
+    {"x", "in", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
+    {"y", "out", "f32", "N", 4, false, 0, 0, NULL, NULL, false},
+    {"N", "scalar", "s32", "N - 50", 0, false, 0, 0, NULL, NULL, false},
+    {"scale", "scalar", "f32", "N / 50", 0, false, 0, 0, NULL, NULL, false}};
 
 static void write_text(const char *name, const char *text) {
     ev_error err = {0};
@@ -149,7 +158,50 @@ static void compilers_take_it_and_it_runs(void **state) {
     s.kernel.start_count = 0;
     write_header(&s.content, "kernels.h");
     write_text("struct.c", struct_program);
-    assert_int_equal(compile(compilers[0], "struct.c", true), 0);
+    assert_int_equal(compile(compilers[0], "-DDONE=100 struct.c", true), 0);
+}
+
+static void a_scalar_may_be_named_as_the_shape(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    s.kernel.arguments = named_as_the_shape;
+    write_header(&s.content, "kernels.h");
+    write_text("struct.c", struct_program);
+    assert_int_equal(compile("gcc -std=c11", "-DDONE=50 struct.c", true), 0);
+}
+
+/* The variant is wrong on an H100, and right on its own H200: a header cannot tell them apart. */
+static void what_is_wrong_somewhere_is_left_out(void **state) {
+    (void)state;
+    static const char *const gpus[] = {"h100", "h200", "a100"};
+    static const bundle_verdict verdicts[] = {BUNDLE_VERDICT_WRONG, BUNDLE_VERDICT_SLOWER,
+                                              BUNDLE_VERDICT_SLOWER};
+    for (size_t i = 0; i < 3; i++) {
+        const bundle_qualified both[] = {
+            {.gpu_id = gpus[i],
+             .gpu_name = gpus[i],
+             .driver = "",
+             .verdict = verdicts[i],
+             .reason = "no"},
+            {.gpu_id = "b200", .gpu_name = "b200", .driver = "", .reason = ""}};
+        ev_arena *arena = ev_arena_new();
+        ev_error err = {0};
+        sample s;
+        sample_fill(&s);
+        for (size_t k = 0; k < 2; k++)
+            assert_int_equal(bundle_qualify(arena, &s.variant, &both[k], &err), EV_OK);
+        write_header(&s.content, "kernels.h");
+        char *text = NULL;
+        size_t bytes = 0;
+        assert_int_equal(ev_file_read(sample_path("kernels.h"), &text, &bytes, &err), EV_OK);
+        ev_sha256 tuned = ev_sha256_of(SAMPLE_PTX, strlen(SAMPLE_PTX));
+        ev_sha256 base = ev_sha256_of(SAMPLE_BASE_PTX, strlen(SAMPLE_BASE_PTX));
+        assert_int_equal(strstr(text, tuned.hex) != NULL, i == 2);
+        assert_non_null(strstr(text, base.hex));
+        free(text);
+        ev_arena_free(arena);
+    }
 }
 
 /* Each expression, in the header and by the library's own evaluation. */
@@ -277,6 +329,8 @@ static void what_c_cannot_say_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compilers_take_it_and_it_runs),
+        cmocka_unit_test(a_scalar_may_be_named_as_the_shape),
+        cmocka_unit_test(what_is_wrong_somewhere_is_left_out),
         cmocka_unit_test(expressions_mean_the_same),
         cmocka_unit_test(halves_mean_the_same),
         cmocka_unit_test(what_c_cannot_say_is_refused),

@@ -24,11 +24,17 @@ typedef struct one {
     double small, large;
     bool is_measured;
     const char *task_sha256, *file;
+    double tile;             /* the macro's value; 0: the sample's */
+    const char *rejected_on; /* a GPU on which the variant is wrong; on another one it is right */
 } one;
 
 #define ONE(ptx, gpu, sm, sms, small, large, is_measured)                                          \
-    {ptx, gpu, sm, sms, small, large, is_measured, NULL, NULL}
+    {ptx, gpu, sm, sms, small, large, is_measured, NULL, NULL, 0, NULL}
 #define H200(ptx, small, large) ONE(ptx, "h200", 90, 132, small, large, false)
+#define TILED(ptx, small, large, tile)                                                             \
+    {ptx, "h200", 90, 132, small, large, false, NULL, NULL, tile, NULL}
+#define WRONG_ON(gpu, ptx, small, large)                                                           \
+    {ptx, "h200", 90, 132, small, large, false, NULL, NULL, 0, gpu}
 #define A100_(ptx, small, large) ONE(ptx, "a100", 80, 108, small, large, false)
 
 /* The text made for another GPU than the sample's. `room` holds the result. */
@@ -40,6 +46,20 @@ static const char *retarget(const char *ptx, int sm, char room[4096]) {
     (void)snprintf(room, 4096, "%.*s.version 8.0\n.target sm_%d%s", (int)(at - ptx), ptx, sm,
                    at + strlen(made_for));
     return room;
+}
+
+/* The variant is wrong on the one GPU, and right on a B200. */
+static void reject(ev_arena *arena, bundle_variant *v, const char *gpu) {
+    const bundle_qualified both[] = {
+        {.gpu_id = gpu,
+         .gpu_name = gpu,
+         .driver = "",
+         .verdict = BUNDLE_VERDICT_WRONG,
+         .reason = "it is wrong"},
+        {.gpu_id = "b200", .gpu_name = "b200", .driver = "", .reason = ""}};
+    ev_error err = {0};
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(bundle_qualify(arena, v, &both[i], &err), EV_OK);
 }
 
 static bundle *open_one(const char *name, const one *o) {
@@ -65,6 +85,12 @@ static bundle *open_one(const char *name, const one *o) {
     s.baseline.ptx = retarget(s.baseline.ptx, o->sm, room[1]);
     s.baseline.ptx_bytes = strlen(s.baseline.ptx);
     s.variant.modelled = !o->is_measured;
+    const bundle_number macro = {"TILE", false, o->tile};
+    if (o->tile > 0)
+        s.variant.macros = &macro;
+    ev_arena *arena = ev_arena_new();
+    if (o->rejected_on != NULL)
+        reject(arena, &s.variant, o->rejected_on);
     if (o->task_sha256 != NULL)
         s.kernel.task_sha256 = o->task_sha256;
     if (o->file != NULL) {
@@ -74,6 +100,7 @@ static bundle *open_one(const char *name, const one *o) {
     if (bundle_write(sample_path(name), &s.content, &err) != EV_OK ||
         bundle_open(sample_path(name), &b, &err) != EV_OK)
         fail_msg("%s", err.text);
+    ev_arena_free(arena);
     return b;
 }
 
@@ -96,6 +123,14 @@ static void the_better_variant_wins(void **state) {
         {H200("// a\n", 50, 60), H200("// a\n", 50, 60), 1, "// a\n", 1, MERGE_SAME},
         {H200("// a\n", 50, 60), ONE("// b\n", "h200", 90, 132, 70, 70, true), 1, "// b\n", 1,
          MERGE_MEASURED},
+        /* one text, and a block's size in the launch alone */
+        {TILED("// a\n", 60, 60, 32), TILED("// a\n", 50, 50, 128), 1, "// a\n", 1, MERGE_SLOWER},
+        {TILED("// a\n", 60, 50, 32), TILED("// a\n", 50, 60, 128), 2, NULL, 0, 0},
+        /* the faster one is wrong somewhere, where the slower one is handed out */
+        {WRONG_ON("h200", "// a\n", 50, 50), H200("// b\n", 60, 60), 2, NULL, 0, 0},
+        {WRONG_ON("h100", "// a\n", 50, 50), H200("// b\n", 60, 60), 2, NULL, 0, 0},
+        {WRONG_ON("h100", "// a\n", 50, 50), WRONG_ON("h100", "// b\n", 60, 60), 1, "// a\n", 1,
+         MERGE_SLOWER},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         bundle *both[] = {open_one("a", &rows[i].a), open_one("b.tar", &rows[i].b)};
@@ -118,12 +153,12 @@ static void the_better_variant_wins(void **state) {
 
 static void different_tasks_are_refused(void **state) {
     (void)state;
-    static const one rows[] = {{"// b\n", "a100", 80, 108, 60, 60, false, "22", NULL},
-                               {"// b\n", "a100", 80, 108, 60, 60, false, NULL, "{ }\n"}};
+    static const one rows[] = {{"// b\n", "a100", 80, 108, 60, 60, false, "22", NULL, 0, NULL},
+                               {"// b\n", "a100", 80, 108, 60, 60, false, NULL, "{ }\n", 0, NULL}};
     static const char *const words[] = {"different tasks named 'add'",
                                         "tasks/add/task.json differs between the bundles"};
     for (size_t i = 0; i < 2; i++) {
-        const one first = {"// a\n", "h200", 90, 132, 50, 50, false, NULL, NULL};
+        const one first = H200("// a\n", 50, 50);
         bundle *both[] = {open_one("a", &first), open_one("b", &rows[i])};
         ev_arena *arena = ev_arena_new();
         ev_error err = {0};
@@ -138,8 +173,8 @@ static void different_tasks_are_refused(void **state) {
 }
 
 static void write_merged(const char *name) {
-    const one h200 = {SAMPLE_PTX, "h200", 90, 132, 50, 50, false, NULL, NULL};
-    const one a100 = {SAMPLE_BASE_PTX, "a100", 80, 108, 60, 60, false, NULL, NULL};
+    const one h200 = H200(SAMPLE_PTX, 50, 50);
+    const one a100 = A100_(SAMPLE_BASE_PTX, 60, 60);
     bundle *both[] = {open_one("a", &h200), open_one("b", &a100)};
     ev_arena *arena = ev_arena_new();
     ev_error err = {0};

@@ -99,6 +99,47 @@ static void drivers_names_are_known(void **state) {
     bundle_close(b);
 }
 
+/* A bundle for the A100 that `evoke qualify` has judged on a modelled H200: the driver's name of an
+ * H200 finds the verdict, and so do names with another vendor's part. */
+static void verdicts_are_found_by_drivers_names(void **state) {
+    (void)state;
+    static const char *const names[] = {"H200"};
+    static const char *const asked[] = {"NVIDIA H200", "H200", "h200", "NVIDIA H200 SXM 141GB"};
+    const bundle_qualified slow = {.gpu_id = "h200",
+                                   .gpu_name = "NVIDIA H200 SXM 141GB",
+                                   .sm = 90,
+                                   .sms = 132,
+                                   .driver_names = names,
+                                   .driver_name_count = 1,
+                                   .driver = "",
+                                   .modelled = true,
+                                   .verdict = BUNDLE_VERDICT_SLOWER,
+                                   .reason = "it is slower"};
+    bundle_qualified good = slow;
+    good.gpu_id = good.gpu_name = "a100";
+    good.driver_name_count = 0;
+    good.verdict = BUNDLE_VERDICT_PASS;
+    good.reason = "";
+    sample s;
+    bundle *b = NULL;
+    ev_error err = {0};
+    ev_arena *arena = ev_arena_new();
+    sample_fill(&s);
+    s.variant.gpu_id = s.variant.gpu_name = "a100";
+    assert_int_equal(bundle_qualify(arena, &s.variant, &slow, &err), EV_OK);
+    assert_int_equal(bundle_qualify(arena, &s.variant, &good, &err), EV_OK);
+    assert_int_equal(bundle_write(sample_path("judged"), &s.content, &err), EV_OK);
+    assert_int_equal(bundle_open(sample_path("judged"), &b, &err), EV_OK);
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        bundle_choice c = resolve_on(b, asked[i], 90, 132, 64);
+        assert_int_equal(c.role, BUNDLE_ROLE_BASELINE);
+        assert_string_equal(c.why, "it is slower");
+    }
+    assert_int_equal(resolve_on(b, "NVIDIA H100", 90, 132, 64).role, BUNDLE_ROLE_VARIANT);
+    bundle_close(b);
+    ev_arena_free(arena);
+}
+
 static void the_fastest_at_the_nearest_shape_is_chosen(void **state) {
     (void)state;
     const timed rows[] = {{"// h200\n", "h200", 90, 132, 50, 90, false},
@@ -238,6 +279,7 @@ static void many_variants_resolve_as_each_alone(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drivers_names_are_known),
+        cmocka_unit_test(verdicts_are_found_by_drivers_names),
         cmocka_unit_test(the_fastest_at_the_nearest_shape_is_chosen),
         cmocka_unit_test(slower_ones_are_not_handed_out),
         cmocka_unit_test(as_many_multiprocessors_come_before_fewer),

@@ -96,9 +96,7 @@ ev_status cmd_export(cmd_context *c, ev_error *err) {
     export_summary summary = {0};
     sign_key *key = NULL;
     EV_TRY(cmd_read_key(c, &key, err));
-    ev_status status = export_bundle(records, out, &summary, err);
-    if (status == EV_OK && key != NULL)
-        status = bundle_sign(out, key, err);
+    ev_status status = export_bundle(records, out, key, &summary, err);
     sign_key_free(key);
     EV_TRY(status);
     if (cli_flag(c->args, CLI_OPT_JSON))

@@ -76,9 +76,7 @@ static ev_status merge(cmd_context *c, bundle *const *from, size_t count, const 
     if (status == EV_OK)
         status = bundle_merge(from, count, arena, &m, err);
     if (status == EV_OK)
-        status = bundle_write(out, &m.content, err);
-    if (status == EV_OK && key != NULL)
-        status = bundle_sign(out, key, err);
+        status = bundle_write_signed(out, &m.content, key, err);
     sign_key_free(key);
     if (status == EV_OK)
         status = print(c, &m, out, err);

@@ -153,12 +153,11 @@ ev_status cmd_qualify(cmd_context *c, ev_error *err) {
     qualify q = {.device = c->args->values[CLI_OPT_QUALIFY_DEVICE],
                  .only = cli_text(c->args, CLI_OPT_QUALIFY_ONLY),
                  .until = seconds > 0 ? ev_clock_now() + seconds : 0,
+                 .key = key,
                  .trust = {cli_flag(c->args, CLI_OPT_TRUST_ORACLE), warn},
                  .rows = json_array(),
                  .variants = json_array()};
     ev_status status = qualify_bundle(&q, c->args->operands[0], out, err);
-    if (status == EV_OK && key != NULL)
-        status = bundle_sign(out, key, err);
     sign_key_free(key);
     ev_error ignored;
     if (status == EV_OK)

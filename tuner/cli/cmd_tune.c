@@ -82,6 +82,7 @@ static tune_options options_of(const cli_args *args) {
         .shapes = cli_text(args, CLI_OPT_SHAPES),
         .most_variants = cli_count(args, CLI_OPT_MOST, 0),
         .records = cli_text(args, CLI_OPT_RECORDS),
+        .to_bundle = cli_text(args, CLI_OPT_OUT) != NULL,
         .worker_commands = args->list,
         .worker_command_count = args->list_count,
         .resume = cli_flag(args, CLI_OPT_RESUME),
@@ -333,10 +334,9 @@ static ev_status export_run(cmd_context *c, const tune_options *o, const tune_re
         return EV_OK;
     }
     export_summary summary = {0};
-    EV_TRY(export_bundle(o->records, out, &summary, err));
     sign_key *key = NULL;
     EV_TRY(cmd_read_key(c, &key, err));
-    ev_status status = key != NULL ? bundle_sign(out, key, err) : EV_OK;
+    ev_status status = export_bundle(o->records, out, key, &summary, err);
     sign_key_free(key);
     EV_TRY(status);
     (void)fprintf(stderr, "evoke: wrote the bundle %s: %zu kernels, %zu with a promoted variant\n",
@@ -428,8 +428,27 @@ static ev_status run(cmd_context *c, tune_options *o, ev_error *err) {
     return status;
 }
 
-/* Bundle and page are made from records: without --records they are kept in a folder for the while.
- */
+static ev_status note_one(void *context, const records_evaluation *e, ev_error *err) {
+    (void)e;
+    (void)err;
+    *(bool *)context = true;
+    return EV_OK;
+}
+
+/* Whether the first task of a run has an evaluation. */
+static bool has_evaluations(const char *file) {
+    records *r = NULL;
+    ev_error ignored;
+    bool has = false;
+    if (records_open_read(file, &r, &ignored) != EV_OK)
+        return false;
+    ev_status read = records_each(r, 0, "search", note_one, &has, &ignored);
+    records_close(r);
+    return read != EV_OK || has;
+}
+
+/* Bundle and page are made from records: without --records, records are made in a folder for
+ * temporary files. The folder is kept where the run has failed. */
 static ev_status run_with_records(cmd_context *c, tune_options *o, ev_error *err) {
     bool needs_records =
         cli_text(c->args, CLI_OPT_OUT) != NULL || cli_text(c->args, CLI_OPT_TUNE_REPORT) != NULL;
@@ -447,8 +466,13 @@ static ev_status run_with_records(cmd_context *c, tune_options *o, ev_error *err
     char *file = ev_path_join(folder, "records.sqlite");
     o->records = file;
     ev_status status = file != NULL ? run(c, o, err) : ev_fail_memory(err, 1);
-    ev_status removed = ev_dir_remove(folder, NULL);
-    (void)removed; /* a folder in a place for temporary files may stay */
+    if (status != EV_OK && has_evaluations(file))
+        status = ev_wrap(err, status,
+                         "the records of this run are kept in %s: evoke export --records makes a "
+                         "bundle of them, and tune --records ... --resume goes on",
+                         file);
+    else if (ev_dir_remove(folder, NULL) != EV_OK)
+        (void)fprintf(stderr, "evoke: %s is left over\n", folder);
     free(file);
     free(folder);
     return status;

@@ -8,7 +8,6 @@
 #include "fitness/device/cuda/ptxas.h"
 #include "fitness/device/device.h"
 #include "ir/ir.h"
-#include "kernels/task.h"
 #include "tuner/run/records.h"
 #include "tuner/run/shipped.h"
 #include "tuner/worker/variant.h"
@@ -29,6 +28,7 @@ typedef struct export {
     size_t file_count, file_room;
     size_t variants;
     const char *records_sha256; /* of the task at hand */
+    const sign_key *key;        /* NULL: the bundle is not signed */
 }
 export;
 
@@ -66,12 +66,12 @@ static const char *place_of(export *x, const task *t, const char *name) {
 /* The name of a file in the task's folder. Files that a task names must lie there. */
 static ev_status name_in_folder(export *x, const task *t, const char *path, const char **out) {
     size_t length = strlen(t->folder);
-    const char *name = path + length;
-    bool inside =
-        strncmp(path, t->folder, length) == 0 && (name[0] == '/' || path[length - 1] == '/');
-    while (inside && *name == '/')
-        name++;
-    if (!inside || *name == '\0' || strncmp(name, "../", 3) == 0 || strstr(name, "/../") != NULL)
+    bool inside = strncmp(path, t->folder, length) == 0 &&
+                  (path[length] == '/' || (length > 0 && path[length - 1] == '/'));
+    char *name = ev_arena_strdup(x->arena, path);
+    if (name == NULL)
+        return fail_memory(x);
+    if (!inside || !ev_path_plain(path + length, name))
         return ev_fail(x->err, EV_BAD,
                        "task %s: %s lies outside the task's folder %s; move it in to bundle it",
                        t->name, path, t->folder);
@@ -137,6 +137,16 @@ static ev_status add_task_files(export *x, const task *t) {
         EV_TRY(add_named(x, t, t->files[i]->path));
     EV_TRY(add_headers(x, t, t->folder));
     return add_kernel_header(x, t);
+}
+
+ev_status export_check_task(const task *t, ev_error *err) {
+    export x = {.arena = ev_arena_new(), .err = err};
+    if (x.arena == NULL)
+        return ev_fail_memory(err, 1);
+    x.files = EV_NEW_ARRAY(x.arena, bundle_file, MOST_FILES);
+    ev_status status = x.files != NULL ? add_task_files(&x, t) : fail_memory(&x);
+    ev_arena_free(x.arena);
+    return status;
 }
 
 /* ---- values of a task ---- */
@@ -736,12 +746,13 @@ static ev_status write_winners(export *x, records *r, const records_winner *winn
         EV_TRY(add_winner(x, &winners[i]));
     }
     bundle_content content = {EVOKE_VERSION, x->kernels, x->kernel_count, x->files, x->file_count};
-    return bundle_write(bundle_path, &content, x->err);
+    return bundle_write_signed(bundle_path, &content, x->key, x->err);
 }
 
 static ev_status export_winners(records *r, const records_winner *winners, size_t count,
-                                const char *bundle_path, export_summary *out, ev_error *err) {
-    export x = {.arena = ev_arena_new(), .err = err};
+                                const char *bundle_path, const sign_key *key, export_summary *out,
+                                ev_error *err) {
+    export x = {.arena = ev_arena_new(), .err = err, .key = key};
     if (x.arena == NULL)
         return ev_fail_memory(err, 1);
     ev_status status = write_winners(&x, r, winners, count, bundle_path);
@@ -752,8 +763,8 @@ static ev_status export_winners(records *r, const records_winner *winners, size_
     return status;
 }
 
-ev_status export_bundle(const char *records_path, const char *bundle_path, export_summary *out,
-                        ev_error *err) {
+ev_status export_bundle(const char *records_path, const char *bundle_path, const sign_key *key,
+                        export_summary *out, ev_error *err) {
     records *r = NULL;
     records_winner *winners = NULL;
     size_t count = 0;
@@ -765,7 +776,7 @@ ev_status export_bundle(const char *records_path, const char *bundle_path, expor
                          "%s holds no finished task; go on with evoke tune --records %s --resume",
                          records_path, records_path);
     else if (status == EV_OK)
-        status = export_winners(r, winners, count, bundle_path, out, err);
+        status = export_winners(r, winners, count, bundle_path, key, out, err);
     records_winners_free(winners, count);
     records_close(r);
     return status;

@@ -171,6 +171,17 @@ static ev_status try_kernel(qualify *q, qualify_kernel *x, bundle_kernel *k,
     return EV_OK;
 }
 
+static ev_status list_driver_names(qualify_kernel *x, ev_error *err) {
+    const char **names = EV_NEW_ARRAY(x->arena, const char *, TRIAL_DRIVER_NAMES);
+    if (names == NULL)
+        return ev_fail_memory(err, TRIAL_DRIVER_NAMES * sizeof *names);
+    for (size_t i = 0; i < x->gpu->driver_name_count; i++)
+        names[i] = x->gpu->driver_names[i];
+    x->driver_names = names;
+    x->driver_name_count = x->gpu->driver_name_count;
+    return EV_OK;
+}
+
 /* Qualifies one kernel. `k` is a copy that shares its lists with the bundle; a list that changes is
  * copied. */
 static ev_status qualify_one(qualify *q, const bundle *b, ev_arena *arena, bundle_kernel *k,
@@ -184,6 +195,7 @@ static ev_status qualify_one(qualify *q, const bundle *b, ev_arena *arena, bundl
     EV_TRY(shipped_task(b, k, &q->trust, NULL, kept, err));
     qualify_kernel x = {
         .arena = arena, .gpu = &q->gpu, .device_id = q->device, .t = *kept, .until = q->until};
+    EV_TRY(list_driver_names(&x, err));
     ev_status status = try_kernel(q, &x, k, variants, err);
     shipped_free(&x.made);
     return status;
@@ -232,7 +244,7 @@ static ev_status qualify_all(qualify *q, const bundle *b, ev_arena *arena, task 
         return status;
     content.kernels = kernels;
     content.version = EVOKE_VERSION;
-    EV_TRY(bundle_write(out, &content, err));
+    EV_TRY(bundle_write_signed(out, &content, q->key, err));
     if (status == EV_INFRA)
         return ev_wrap(err, status, "%s has the %zu variants that were judged before", out,
                        q->judged);

@@ -19,6 +19,8 @@ typedef struct qualify_kernel {
     trial_rival *rivals; /* its other starts */
     size_t rival_count;
     double until;
+    const char *const *driver_names; /* of the GPU, in the arena */
+    size_t driver_name_count;
 } qualify_kernel;
 
 /* The times of a variant and of the fastest reference at a case. */

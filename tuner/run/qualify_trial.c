@@ -56,15 +56,16 @@ static void fill_row(const fitness_verdict *v, const task_case *at, trial_row *r
     row->baseline = (bundle_time){v->baseline_ns, v->baseline_low_ns, v->baseline_high_ns};
 }
 
-/* Tries the variant at a case where the baseline runs. EV_BAD: the launch does not fit. */
-static ev_status try_variant(const child *c, fitness *f, const task_case *at, trial_row *row,
+/* Tries the variant at a case where the baseline runs. EV_BAD: the launch does not fit. A failure
+ * of the machine is the variant's doing where the device can no longer be used. */
+static ev_status try_variant(const child *c, const stand *s, const task_case *at, trial_row *row,
                              ev_error *err) {
     fitness_verdict *v = calloc(1, sizeof *v);
     ev_error why = {.status = EV_OK};
     if (v == NULL)
         return ev_fail_memory(err, sizeof *v);
     c->board->at = PHASE_VARIANT;
-    ev_status status = fitness_check(f, c->job->variant, at, v, &why);
+    ev_status status = fitness_check(s->fitness, c->job->variant, at, v, &why);
     if (status == EV_OK) {
         fill_row(v, at, row);
     } else if (status == EV_BAD) {
@@ -74,20 +75,21 @@ static ev_status try_variant(const child *c, fitness *f, const task_case *at, tr
         *err = why;
     }
     free(v);
+    if (status != EV_INFRA || !device_is_spent(s->device))
+        c->board->at = PHASE_MACHINE;
     if (status == EV_INFRA)
         return status;
-    c->board->at = PHASE_MACHINE;
     row->done = true;
     return EV_OK;
 }
 
-static ev_status try_case(const child *c, fitness *f, size_t i, ev_error *err) {
+static ev_status try_case(const child *c, const stand *s, size_t i, ev_error *err) {
     trial_row *row = &c->board->result.rows[i];
     ev_error why = {.status = EV_OK};
     c->board->at_case = i;
-    ev_status status = fitness_check_baseline(f, c->job->cases[i], &why);
+    ev_status status = fitness_check_baseline(s->fitness, c->job->cases[i], &why);
     if (status == EV_OK)
-        return try_variant(c, f, c->job->cases[i], row, err);
+        return try_variant(c, s, c->job->cases[i], row, err);
     if (status == EV_INFRA)
         return ev_fail(err, EV_INFRA, "%s", why.text);
     set_reason(row, why.text);
@@ -113,7 +115,7 @@ static ev_status try_cases(const child *c, const stand *s, bool *on, ev_error *e
     for (size_t i = 0; i < c->job->count; i++) {
         if (is_over(c->job))
             return EV_OK;
-        EV_TRY(try_case(c, s->fitness, i, err));
+        EV_TRY(try_case(c, s, i, err));
         if (is_failed(&c->board->result.rows[i])) {
             c->board->result.complete = true;
             return EV_OK;
@@ -290,6 +292,16 @@ typedef struct look {
     trial_gpu *gpu;
 } look;
 
+static ev_status note_driver_names(const device *d, trial_gpu *out, ev_error *err) {
+    gpu *g = NULL;
+    EV_TRY(shipped_gpu_model(d, &g, err));
+    for (size_t i = 0; g != NULL && i < g->driver_name_count && i < TRIAL_DRIVER_NAMES; i++)
+        (void)snprintf(out->driver_names[out->driver_name_count++], sizeof out->driver_names[0],
+                       "%s", g->driver_names[i]);
+    gpu_free(g);
+    return EV_OK;
+}
+
 static ev_status look_work(void *context, ev_str *out, ev_error *err) {
     const look *l = context;
     device *d = NULL;
@@ -303,6 +315,8 @@ static ev_status look_work(void *context, ev_str *out, ev_error *err) {
     ev_status status = shipped_gpu_id(d, l->gpu->id, err);
     if (status == EV_OK)
         status = shipped_gpu_sms(d, &l->gpu->sms, err);
+    if (status == EV_OK)
+        status = note_driver_names(d, l->gpu, err);
     device_close(d);
     return status;
 }

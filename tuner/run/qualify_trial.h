@@ -57,12 +57,16 @@ typedef struct trial_result {
  * cannot be opened. */
 ev_status trial_run(const trial_job *job, trial_result **out, ev_error *err) EV_CHECKED;
 
+#define TRIAL_DRIVER_NAMES 8 /* most names that are kept */
+
 /* The GPU of a device. */
 typedef struct trial_gpu {
     char id[SHIPPED_GPU_BYTES]; /* as bundles name it */
     char name[128], driver[64];
     int sm, sms;
     bool modelled;
+    char driver_names[TRIAL_DRIVER_NAMES][64]; /* what drivers call the GPU, without the vendor */
+    size_t driver_name_count;
 } trial_gpu;
 
 /* Looks at a device in a process of its own, so that this process can still fork. EV_BAD: there is

@@ -245,8 +245,7 @@ ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_
 
 /* ---- GPUs ---- */
 
-/* The description of a device's GPU model; NULL where there is none. */
-static ev_status gpu_of(const device *d, gpu **out, ev_error *err) {
+ev_status shipped_gpu_model(const device *d, gpu **out, ev_error *err) {
     const device_properties *p = device_properties_of(d);
     const char *vm = p->twin_is_same ? p->twin : p->id;
     *out = NULL;
@@ -255,7 +254,7 @@ static ev_status gpu_of(const device *d, gpu **out, ev_error *err) {
 
 ev_status shipped_gpu_id(const device *d, char out[SHIPPED_GPU_BYTES], ev_error *err) {
     gpu *g = NULL;
-    EV_TRY(gpu_of(d, &g, err));
+    EV_TRY(shipped_gpu_model(d, &g, err));
     (void)snprintf(out, SHIPPED_GPU_BYTES, "%s", g != NULL ? g->id : device_properties_of(d)->name);
     gpu_free(g);
     return EV_OK;
@@ -264,7 +263,7 @@ ev_status shipped_gpu_id(const device *d, char out[SHIPPED_GPU_BYTES], ev_error 
 ev_status shipped_gpu_sms(const device *d, int *out, ev_error *err) {
     gpu *g = NULL;
     double count = 0;
-    EV_TRY(gpu_of(d, &g, err));
+    EV_TRY(shipped_gpu_model(d, &g, err));
     if (!device_number(d, GPU_SM_COUNT, &count) && g != NULL)
         count = gpu_get(g, GPU_SM_COUNT);
     gpu_free(g);
@@ -291,7 +290,7 @@ ev_status shipped_set_gpu(ev_arena *arena, const device *d, bundle_variant *out,
     out->gpu_id = ev_arena_strdup(arena, id);
     if (out->gpu_id == NULL)
         return ev_fail_memory(err, sizeof id);
-    EV_TRY(gpu_of(d, &g, err));
+    EV_TRY(shipped_gpu_model(d, &g, err));
     ev_status status = g != NULL ? copy_names(arena, g, out, err) : EV_OK;
     gpu_free(g);
     return status;

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "bundle/reader.h"
 #include "fitness/gates/fitness.h"
+#include "fitness/model/gpu.h"
 #include "ir/genome.h"
 #include "kernels/task.h"
 
@@ -66,6 +67,9 @@ ev_status shipped_set_launch(ev_arena *arena, const task_start *start, const ir_
 /* The name of a device's GPU model: that of the built-in description ("h200" for "vm:h200" and for
  * a cuda:0 that is an H200), else that in the user's description, else the driver's name. */
 ev_status shipped_gpu_id(const device *d, char out[SHIPPED_GPU_BYTES], ev_error *err) EV_CHECKED;
+
+/* The description of a device's GPU model; *out NULL: there is none. */
+ev_status shipped_gpu_model(const device *d, gpu **out, ev_error *err) EV_CHECKED;
 
 /* The multiprocessors of a device, or of its GPU model; 0: not known. */
 ev_status shipped_gpu_sms(const device *d, int *out, ev_error *err) EV_CHECKED;

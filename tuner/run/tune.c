@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "fitness/model/version.h"
+#include "tuner/run/export.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -76,6 +77,8 @@ static ev_status load_tasks(tune_state *run, ev_error *err) {
         EV_TRY(task_open(o->tasks[i], &run->tasks[i], err));
         EV_TRY(check_starts(run->tasks[i], o->starts, err));
         EV_TRY(check_held_out(run->tasks[i], err));
+        if (o->to_bundle)
+            EV_TRY(export_check_task(run->tasks[i], err));
     }
     if (o->from)
         EV_TRY(open_earlier(run, err));

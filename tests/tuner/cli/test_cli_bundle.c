@@ -284,7 +284,7 @@ static void merges_bundles(void **state) {
     const json_t *row = json_array_get(json_object_get(json, "left_out"), 0);
     cli_keys(row, "kernel:s gpu:s kept:s left_out:s sha256:s kept_gain:n left_out_gain:n reason:s");
     assert_string_equal(ev_json_text(row, "left_out", ""), cli_path("again"));
-    assert_string_equal(ev_json_text(row, "reason", ""), "the same PTX");
+    assert_string_equal(ev_json_text(row, "reason", ""), "the same PTX and launch");
     json_decref(json);
     char *first = cli_read("out/manifest.json"), *second = cli_read("merged/manifest.json");
     assert_string_equal(first, second);
@@ -420,6 +420,55 @@ static void stops_cleanly(void **state) {
     ev_str_free(&line);
 }
 
+/* A source's place may be written in several ways; the bundle has one, and can be opened. */
+static void places_of_sources_are_plain(void **state) {
+    (void)state;
+    cli_copy_changed("task.json", "dotted.json", "\"scale.cu\"", "\".//scale.cu\"");
+    ev_proc_result r = CLI_RUN("tune", cli_path("dotted.json"), "--evaluations", "4", "--out",
+                               cli_path("dotted.tar"));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    json_decref(cli_json(CLI_RUN("check", cli_path("dotted.tar"), "--json"), 0));
+}
+
+/* A source that no bundle can have is told before the search. */
+static void sources_elsewhere_are_told_first(void **state) {
+    (void)state;
+    ev_str old = EV_STR_EMPTY;
+    ev_str_printf(&old, "\"%s\"", cli_path("elsewhere/../scale.cu"));
+    cli_copy_changed("task.json", "far.json", "\"scale.cu\"", ev_str_text(&old));
+    ev_str_free(&old);
+    assert_int_equal(ev_dir_make(cli_path("elsewhere"), NULL), EV_OK);
+    cli_expect_error(CLI_RUN("tune", cli_path("far.json"), "--evaluations", "100000000", "--out",
+                             cli_path("far.tar")),
+                     2, "lies outside the task's folder");
+}
+
+/* The bundle cannot be written when the search is over: the records are kept, and told. */
+static void a_search_is_not_lost(void **state) {
+    (void)state;
+    ev_str line = EV_STR_EMPTY;
+    ev_str_printf(&line,
+                  "cd %s && mkdir -p tmp && TMPDIR=$PWD/tmp $EVOKE tune task.json --evaluations 4 "
+                  "--worker-command \"echo x > taken.tar; exec $EVOKE worker --stdio\" "
+                  "--out taken.tar",
+                  cli_folder());
+    ev_proc_result r = cli_shell(ev_str_text(&line));
+    cli_expect(&r, 2);
+    assert_non_null(strstr(ev_str_text(&r.err), "the records of this run are kept in "));
+    assert_non_null(strstr(ev_str_text(&r.err), "something else is there"));
+    ev_proc_result_free(&r);
+    ev_str_free(&line);
+    line = EV_STR_EMPTY;
+    ev_str_printf(&line,
+                  "cd %s && $EVOKE export --records tmp/evoke-*/records.sqlite --out saved.tar",
+                  cli_folder());
+    r = cli_shell(ev_str_text(&line));
+    cli_expect(&r, 0);
+    ev_proc_result_free(&r);
+    ev_str_free(&line);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tunes_and_exports),
@@ -439,6 +488,9 @@ int main(void) {
         cmocka_unit_test(finds_a_wrong_kernel),
         cmocka_unit_test(finds_a_wrong_launch),
         cmocka_unit_test(names_a_damaged_file),
+        cmocka_unit_test(places_of_sources_are_plain),
+        cmocka_unit_test(sources_elsewhere_are_told_first),
+        cmocka_unit_test(a_search_is_not_lost),
         cmocka_unit_test(stops_cleanly),
     };
     return cmocka_run_group_tests(tests, cli_setup, cli_teardown);
