@@ -154,7 +154,8 @@ static ev_status read_answer(int fd, pid_t pid, const ev_child *c, ev_str *all, 
 
 static ev_status fail_death(const ev_child *c, int ended, ev_error *err) {
     if (WIFSIGNALED(ended))
-        return ev_fail(err, c->death, "%s died of signal %d (%s)", c->what, WTERMSIG(ended),
+        return ev_fail(err, ev_signal_is_sent(WTERMSIG(ended)) ? EV_INFRA : c->death,
+                       "%s died of signal %d (%s)", c->what, WTERMSIG(ended),
                        strsignal(WTERMSIG(ended)));
     return ev_fail(err, c->death, "%s ended without an answer", c->what);
 }

@@ -25,7 +25,7 @@ typedef struct ev_child {
 
 /* Returns the child's status, with its message in `err` and its text in `out`. A child that dies,
  * or that is killed at its time limit, gives the status `death`; the message names the signal.
- * EV_INFRA: fork failed. */
+ * EV_INFRA: fork failed, or somebody else ended the child (ev_signal_is_sent). */
 ev_status ev_child_run(const ev_child *c, ev_str *out, ev_error *err) EV_CHECKED;
 /* Ends a child from a handler that must not return; the work's status is EV_BAD. */
 _Noreturn void ev_child_leave(const char *why);

@@ -291,6 +291,25 @@ ev_status ev_proc_run(const char *const argv[], const char *input, double second
     return status;
 }
 
+bool ev_signal_is_sent(int signal) {
+    return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
+ev_status ev_proc_judge(const char *const argv[], const char *input, double seconds,
+                        ev_proc_result *result, ev_error *err) {
+    for (int times = 1; times <= 2; times++) {
+        EV_TRY(ev_proc_run(argv, input, seconds, result, err));
+        if (result->timed_out || !ev_signal_is_sent(result->signal))
+            return EV_OK;
+        int signal = result->signal;
+        ev_proc_result_free(result);
+        (void)ev_fail(err, EV_INFRA,
+                      "%s was ended by signal %d (%s), %d times; is there memory left?", argv[0],
+                      signal, strsignal(signal), times);
+    }
+    return EV_INFRA;
+}
+
 void ev_proc_result_free(ev_proc_result *result) {
     ev_str_free(&result->out);
     ev_str_free(&result->err);

@@ -23,6 +23,13 @@ typedef struct ev_proc_result {
 ev_status ev_proc_run(const char *const argv[], const char *input, double seconds,
                       ev_proc_result *result, ev_error *err) EV_CHECKED;
 void ev_proc_result_free(ev_proc_result *result);
+/* As ev_proc_run, for a program whose exit code is a verdict on its input. A program that somebody
+ * ends (ev_signal_is_sent) is run once more. EV_INFRA: somebody ended that one, too. */
+ev_status ev_proc_judge(const char *const argv[], const char *input, double seconds,
+                        ev_proc_result *result, ev_error *err) EV_CHECKED;
+/* Whether a signal is one that somebody sends, the kernel's out-of-memory killer among them: that a
+ * process died of it tells nothing of its work. */
+bool ev_signal_is_sent(int signal);
 
 /* A running child. `in` writes to its stdin, `out` reads its stdout; stderr is inherited. The child
  * is in its own process group and dies with its parent (PR_SET_PDEATHSIG). For the kernel, the

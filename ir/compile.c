@@ -257,7 +257,8 @@ static ev_status fail_compile(const ir_source *source, const unit *u, const char
 static ev_status run_clang(const ir_source *source, const unit *u, const char **argv,
                            ev_str *bitcode, ev_error *err) {
     ev_proc_result result;
-    EV_TRY(ev_proc_run(argv, u->is_cut ? ev_str_text(&u->cut) : NULL, CLANG_SECONDS, &result, err));
+    EV_TRY(
+        ev_proc_judge(argv, u->is_cut ? ev_str_text(&u->cut) : NULL, CLANG_SECONDS, &result, err));
     ev_status status;
     if (result.timed_out)
         status = ev_fail(err, EV_BAD, "%s: clang-19 did not end within %d seconds", source->path,

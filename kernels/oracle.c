@@ -87,7 +87,7 @@ static ev_status compile(const char *source, const char *library, ev_error *err)
     const char *const argv[] = {"clang-19", "-std=gnu17", "-O2",  "-shared", "-fPIC", include,
                                 "-o",       library,      source, "-lm",     NULL};
     ev_proc_result result;
-    EV_TRY(ev_proc_run(argv, NULL, COMPILE_SECONDS, &result, err));
+    EV_TRY(ev_proc_judge(argv, NULL, COMPILE_SECONDS, &result, err));
     ev_status status = EV_OK;
     if (result.timed_out)
         status =

@@ -63,6 +63,19 @@ static ev_status check_addresses(const raising *r, uint32_t block, ev_error *err
     return EV_OK;
 }
 
+/* That no load is out of bounds where the condition does not hold is a guess, which cases show
+ * where they run the load. */
+static ev_status check_shown(const raising *r, uint32_t block, ev_error *err) {
+    bool loads = false;
+    for (uint32_t i = r->flow.first[block]; i < r->flow.first[block + 1]; i++)
+        loads |= ir_pointer_of(r->flow.insns[i]) != NULL;
+    if (!loads || ir_is_led_by_told(&r->flow, r->loop->header, block))
+        return EV_OK;
+    return ev_fail(err, EV_BAD,
+                   "data decides whether the loop loads, and the guess that the load "
+                   "is in bounds would not show");
+}
+
 /* EV_BAD: a block does what a thread must not do if the condition does not hold. */
 static ev_status check_block(const raising *r, uint32_t block, ev_error *err) {
     for (uint32_t i = r->flow.first[block]; i < r->flow.first[block + 1]; i++) {
@@ -106,6 +119,7 @@ static ev_status find_loop(raising *r, const ir_edit *edit, ev_error *err) {
             continue;
         EV_TRY(check_block(r, b, err));
         EV_TRY(check_addresses(r, b, err));
+        EV_TRY(check_shown(r, b, err));
     }
     return EV_OK;
 }

@@ -119,7 +119,8 @@ static LLVMValueRef way_to(sinking *p, uint32_t block) {
 
 static LLVMValueRef need(sinking *p, LLVMValueRef value, unsigned depth);
 
-/* When the loop's result that `value` is made of is needed by one of its users. */
+/* When the loop's result that `value` is made of is needed by one of its users. A division by the
+ * result needs it wherever it runs: a loop that did not run leaves 0. */
 static LLVMValueRef need_of(sinking *p, LLVMValueRef user, LLVMValueRef value, unsigned depth) {
     uint32_t insn = ir_flow_insn(&p->flow, user);
     if (insn == IR_NONE)
@@ -138,7 +139,8 @@ static LLVMValueRef need_of(sinking *p, LLVMValueRef user, LLVMValueRef value, u
     if (when == p->always && LLVMIsASelectInst(user) && LLVMGetOperand(user, 0) != value &&
         LLVMGetOperand(user, 1) != LLVMGetOperand(user, 2))
         when = test(p, LLVMGetOperand(user, 0), LLVMGetOperand(user, 1) == value);
-    if (when == p->always && depth > 0 && ir_deed_of(user) == IR_DEED_PURE &&
+    bool divides_by = ir_divides(user) && LLVMGetOperand(user, 1) == value;
+    if (when == p->always && depth > 0 && ir_deed_of(user) == IR_DEED_PURE && !divides_by &&
         !LLVMIsATerminatorInst(user))
         return need(p, user, depth - 1);
     return when;

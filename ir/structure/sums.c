@@ -280,6 +280,23 @@ static ev_status add_sum(ir_sums *p, LLVMValueRef phi, ev_error *err) {
     return EV_OK;
 }
 
+/* A lane compares with the greatest value of its own turns, so the test tells of these alone. */
+static ev_status check_test(const ir_sums *p, ev_error *err) {
+    LLVMValueRef test = p->key_phi ? p->flow->insns[p->test] : NULL;
+    for (LLVMUseRef use = test ? LLVMGetFirstUse(test) : NULL; use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        bool is_pick = !ir_sums_hold(p, user);
+        for (uint32_t i = 0; i < p->count; i++)
+            is_pick |= p->items[i].kind == IR_SUM_PICK &&
+                       ir_flow_incoming(p->flow, p->items[i].phi, p->loop->latch) == user;
+        if (!is_pick)
+            return ev_fail(err, EV_BAD,
+                           "the loop uses the test for the greatest or least value for more than "
+                           "to keep what belongs to that value");
+    }
+    return EV_OK;
+}
+
 /* Whether what is taken out of the loop are its sums alone. */
 static ev_status check_results(const ir_sums *p, ev_error *err) {
     for (uint32_t i = 0; i < p->flow->insn_count; i++) {
@@ -313,6 +330,7 @@ ev_status ir_sums_find(const ir_flow *flow, const ir_loop *loop, uint32_t thread
     for (uint32_t i = flow->first[loop->header]; LLVMIsAPHINode(flow->insns[i]); i++)
         EV_TRY(add_sum(out, flow->insns[i], err));
     mark_key(out);
+    EV_TRY(check_test(out, err));
     for (uint32_t i = 0; i < out->count; i++)
         out->runs |= out->items[i].runs;
     EV_TRY(check_round(out, err));

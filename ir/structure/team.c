@@ -273,6 +273,18 @@ static bool may_collide(const teaming *t, uint32_t a, uint32_t b) {
            (ir_flow_leads(flow, b, a) && !is_met_between(t, b, a));
 }
 
+/* Whether a place that a loop writes to may be another thread's when a loop around runs that loop
+ * again. Cases show it where they run the write. */
+static bool moves_on(const teaming *t, uint32_t write) {
+    const ir_flow *flow = &t->flow;
+    const ir_loop *loop = spread_around(t, write)->loop, *around = loop;
+    while (around->parent != IR_NONE)
+        around = &flow->loops[around->parent];
+    return around != loop && !LLVMIsAAtomicRMWInst(flow->insns[write]) &&
+           !ir_is_led_by_told(flow, around->header, flow->home[write]) &&
+           !ir_turns_stay(t->s->base->module, flow, loop, around, flow->insns[write]);
+}
+
 /* The turns of a loop write side by side, and what the kernel does with these places elsewhere may
  * be another thread's. */
 static ev_status check_writes(const teaming *t, ev_error *err) {
@@ -281,6 +293,10 @@ static ev_status check_writes(const teaming *t, ev_error *err) {
         LLVMValueRef write = flow->insns[a];
         if (!ir_pointer_of(write) || LLVMIsALoadInst(write) || !t->is_shared_out[flow->home[a]])
             continue;
+        if (moves_on(t, a))
+            return ev_fail(err, EV_BAD,
+                           "a loop around the spread one runs it again, and its turns may then "
+                           "write what other threads of the team have written");
         for (uint32_t b = 0; b < flow->insn_count; b++) {
             bool commute = LLVMIsAAtomicRMWInst(write) && LLVMIsAAtomicRMWInst(flow->insns[b]) &&
                            LLVMGetAtomicRMWBinOp(write) == LLVMGetAtomicRMWBinOp(flow->insns[b]);

@@ -1,4 +1,5 @@
 /* Child processes: outputs, ends, time limits, and nothing left running. */
+#include "base/child.h"
 #include "base/proc.h"
 
 #include <dirent.h>
@@ -240,6 +241,29 @@ static void test_clocks(void **state) {
     assert_true(cpu_took >= 0 && cpu_took < wall_took);
 }
 
+static ev_status raise_signal(void *context, ev_str *out, ev_error *err) {
+    (void)out;
+    (void)err;
+    (void)raise(*(const int *)context);
+    return EV_OK;
+}
+
+/* A crash is the work's; a signal that somebody sends is the machine's. */
+static void a_killed_child_tells_nothing_of_its_work(void **state) {
+    (void)state;
+    static const int signals[] = {SIGKILL, SIGTERM, SIGABRT, SIGFPE};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        int signal = signals[i];
+        const ev_child child = {"the work", raise_signal, &signal, 20, EV_BAD};
+        ev_str out = EV_STR_EMPTY;
+        ev_error err = {0};
+        assert_int_equal(ev_signal_is_sent(signal), i < 2);
+        assert_int_equal(ev_child_run(&child, &out, &err), i < 2 ? EV_INFRA : EV_BAD);
+        assert_non_null(strstr(err.text, "the work died of signal"));
+        ev_str_free(&out);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outputs),
@@ -254,6 +278,7 @@ int main(void) {
         cmocka_unit_test(test_spawn_two),
         cmocka_unit_test(test_end_by_force),
         cmocka_unit_test(test_dies_with_parent),
+        cmocka_unit_test(a_killed_child_tells_nothing_of_its_work),
         cmocka_unit_test(test_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,13 +48,6 @@ static void name_target(const char *ptx, int sm, char *text, size_t room) {
     (void)snprintf(text, room, "-arch=sm_%d%s", sm, strstr(ptx, wanted) != NULL ? "a" : "");
 }
 
-/* A signal that somebody sends, the kernel's out-of-memory killer among them, tells nothing of the
- * text. */
-static bool is_crash(int signal) {
-    return signal != 0 && signal != SIGKILL && signal != SIGTERM && signal != SIGINT &&
-           signal != SIGHUP;
-}
-
 /* Of a script around the assembler too, which tells it as 128 and the signal; 0: it ended by
  * itself. */
 static int signal_of(const ev_proc_result *result) {
@@ -64,7 +57,7 @@ static int signal_of(const ev_proc_result *result) {
 
 static ev_status judge(const ptxas *p, const ev_proc_result *result, bool *deadly, ev_error *err) {
     int signal = signal_of(result);
-    *deadly = result->timed_out || is_crash(signal);
+    *deadly = result->timed_out || (signal != 0 && !ev_signal_is_sent(signal));
     if (result->timed_out)
         return ev_fail(err, EV_BAD, "%s takes longer than %g s for this PTX", p->path, p->seconds);
     if (signal != 0)

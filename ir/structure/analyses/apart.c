@@ -240,8 +240,10 @@ static bool has_bound(const ir_loop *loop, LLVMValueRef value, unsigned depth) {
 static bool is_beyond_turns(const ir_flow *flow, const ir_loop *loop, int64_t factor,
                             const ir_affine *rest) {
     bool spans = false, is_up = rest->terms[0].factor > 0;
-    if (!LLVMIsAConstantInt(loop->start) || LLVMConstIntGetSExtValue(loop->start) < 0 ||
-        loop->step < 0 || (is_up ? rest->constant < 0 : rest->constant > 0))
+    bool is_strict = loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT;
+    if (!is_strict || !LLVMIsAConstantInt(loop->start) ||
+        LLVMConstIntGetSExtValue(loop->start) < 0 || loop->step < 0 ||
+        (is_up ? rest->constant < 0 : rest->constant > 0))
         return false;
     for (uint32_t i = 0; i < rest->count; i++) {
         LLVMValueRef value = rest->terms[i].value;
@@ -319,13 +321,64 @@ bool ir_is_one_base(LLVMModuleRef module, LLVMValueRef a, LLVMValueRef b) {
     return of_a == of_b && same_form(none, &at_a, &at_b);
 }
 
+/* Whether a value has the counter of a loop inside. */
+static bool has_inner_counter(const ir_flow *flow, const ir_loop *loop, LLVMValueRef value,
+                              unsigned depth) {
+    if (!is_in_loop(flow, loop, value) || value == loop->induction)
+        return false;
+    if (LLVMIsAPHINode(value) || depth == 0)
+        return flow->home[ir_flow_insn(flow, value)] != loop->header;
+    for (int k = 0; k < LLVMGetNumOperands(value); k++) {
+        if (has_inner_counter(flow, loop, LLVMGetOperand(value, (unsigned)k), depth - 1))
+            return true;
+    }
+    return false;
+}
+
+/* Bytes from the first to the last place that a term takes in a turn, if its value is a counter of
+ * a loop inside with a constant number of turns; negative: not known. */
+static int64_t span_of(const ir_flow *flow, const ir_affine *form, uint32_t term) {
+    enum { MOST = 1 << 30 };
+    for (uint32_t l = 0; l < flow->loop_count; l++) {
+        const ir_loop *inner = &flow->loops[l];
+        if (inner->induction != form->terms[term].value)
+            continue;
+        int64_t step = llabs(inner->step), factor = llabs(form->terms[term].factor);
+        if (inner->trips < 1 || inner->trips > MOST || step > MOST / inner->trips || factor > MOST)
+            return -1;
+        return (inner->trips - 1) * step * factor;
+    }
+    return -1;
+}
+
+/* Whether what one turn writes by counters of loops inside ends before what the next turn writes:
+ * it is known, or cases show it, as they run the store. */
+static bool is_narrow(LLVMModuleRef module, const ir_flow *flow, const ir_loop *loop,
+                      LLVMValueRef store, const ir_affine *form) {
+    int64_t stride = 0, bytes = bytes_of(module, store);
+    bool has_counter = false, is_known = true;
+    for (uint32_t i = 0; i < form->count; i++) {
+        if (!has_inner_counter(flow, loop, form->terms[i].value, DEEPEST))
+            continue;
+        int64_t span = span_of(flow, form, i);
+        has_counter = true;
+        is_known = is_known && span >= 0 && !__builtin_add_overflow(bytes, span, &bytes);
+    }
+    int64_t factor = ir_affine_factor(form, loop->induction);
+    is_known =
+        is_known && !__builtin_mul_overflow(factor, loop->step, &stride) && bytes <= llabs(stride);
+    return !has_counter || is_known ||
+           ir_is_led_by_told(flow, loop->header, flow->home[ir_flow_insn(flow, store)]);
+}
+
 /* Whether no other turn loads or stores what the store writes. */
 static bool is_alone(LLVMModuleRef module, const ir_flow *flow, const ir_loop *loop,
                      LLVMValueRef store) {
     LLVMValueRef to = NULL, from = NULL;
     ir_affine form = ir_affine_of_address(module, LLVMGetOperand(store, 1), &to);
     if (course_of_form(flow, loop, &form, DEEPEST) != COURSE_MOVES ||
-        (is_in_loop(flow, loop, to) && !ir_is_field(to)))
+        (is_in_loop(flow, loop, to) && !ir_is_field(to)) ||
+        !is_narrow(module, flow, loop, store, &form))
         return false;
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         LLVMValueRef other = flow->insns[i], pointer = ir_pointer_of(other);
@@ -356,6 +409,28 @@ bool ir_turns_are_apart(LLVMModuleRef module, const ir_flow *flow, const ir_loop
             return false;
     }
     return true;
+}
+
+bool ir_turns_stay(LLVMModuleRef module, const ir_flow *flow, const ir_loop *loop,
+                   const ir_loop *around, LLVMValueRef access) {
+    LLVMValueRef of = NULL;
+    ir_affine at = ir_affine_of_address(module, ir_pointer_of(access), &of);
+    bool is_strict = loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT;
+    bool spans = is_strict && LLVMIsAConstantInt(loop->start) &&
+                 LLVMConstIntGetSExtValue(loop->start) >= 0 && loop->step > 0;
+    int64_t own = llabs(ir_affine_factor(&at, loop->induction));
+    uint32_t moving = 0;
+    if (is_in_loop(flow, around, loop->start) || (is_in_loop(flow, around, of) && !ir_is_field(of)))
+        return false;
+    for (uint32_t i = 0; i < at.count; i++) {
+        LLVMValueRef value = at.terms[i].value;
+        if (value == loop->induction || !is_in_loop(flow, around, value))
+            continue;
+        if (!spans || !has_bound(loop, value, 2) || llabs(at.terms[i].factor) < own)
+            return false;
+        moving++;
+    }
+    return moving <= 1;
 }
 
 bool ir_turns_are_alike(LLVMModuleRef module, const ir_flow *flow, const ir_loop *a,

@@ -16,6 +16,10 @@ bool ir_is_one_base(LLVMModuleRef module, LLVMValueRef a, LLVMValueRef b);
 /* Whether the loop's stores go elsewhere in each turn, and what a turn loads from their arrays is
  * what the turn stores to. Atomics that may change places happen as often as before. */
 bool ir_turns_are_apart(LLVMModuleRef module, const ir_flow *flow, const ir_loop *loop);
+/* Whether each turn accesses one place every time that the loop `around` runs the loop again, or
+ * places beyond those of all turns of the other times. */
+bool ir_turns_stay(LLVMModuleRef module, const ir_flow *flow, const ir_loop *loop,
+                   const ir_loop *around, LLVMValueRef access);
 /* Whether accesses in two loops that count alike are to one place in the turns of one number, and
  * to different ones in others. So one thread does both, if the loops' turns are spread alike. */
 bool ir_turns_are_alike(LLVMModuleRef module, const ir_flow *flow, const ir_loop *a,

@@ -101,6 +101,43 @@ static bool is_dangerous(const idling *d, uint32_t i) {
     return ir_divides(insn) || deed == IR_DEED_LOAD || (deed == IR_DEED_WARP && !pointer);
 }
 
+static void follow_all(idling *d) {
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (uint32_t i = 0; i < d->flow->insn_count; i++) {
+            if (d->reached[i] || !depends(d, i))
+                continue;
+            follow(d, i);
+            grows = true;
+        }
+    }
+}
+
+static bool is_told(const idling *d, uint32_t insn) {
+    return ir_is_led_by_told(d->flow, 0, d->flow->home[insn]);
+}
+
+/* A member without work does not store to a place that may be another thread's, so its own array
+ * may lack what it loads there. Returns whether data decides if some load from such an array runs.
+ */
+static bool mark_guarded(idling *d) {
+    bool is_hidden = false;
+    for (uint32_t k = 0; k < d->vary->access_count; k++) {
+        LLVMValueRef insn = d->flow->insns[d->vary->accesses[k]];
+        const ir_object *object = d->vary->object_of[k];
+        if (object && !LLVMIsALoadInst(insn) &&
+            (d->vary->shared_is_one || ir_varies(d->vary, ir_pointer_of(insn))))
+            d->in_object[object - d->vary->objects] = true;
+    }
+    for (uint32_t k = 0; k < d->vary->access_count; k++) {
+        uint32_t insn = d->vary->accesses[k];
+        const ir_object *object = d->vary->object_of[k];
+        is_hidden |= object && LLVMIsALoadInst(d->flow->insns[insn]) &&
+                     d->in_object[object - d->vary->objects] && !is_told(d, insn);
+    }
+    return is_hidden;
+}
+
 ev_status ir_check_idle(const ir_vary *vary, ev_error *err) {
     const ir_flow *flow = vary->flow;
     idling d = {.flow = flow, .vary = vary};
@@ -109,21 +146,22 @@ ev_status ir_check_idle(const ir_vary *vary, ev_error *err) {
     d.is_decided = EV_NEW_ARRAY(flow->arena, bool, flow->count + 1);
     if (!d.reached || !d.in_object || !d.is_decided)
         return ev_fail_memory(err, flow->insn_count);
-    for (bool grows = true; grows;) {
-        grows = false;
-        for (uint32_t i = 0; i < flow->insn_count; i++) {
-            if (d.reached[i] || !depends(&d, i))
-                continue;
-            follow(&d, i);
-            grows = true;
-        }
-    }
+    follow_all(&d);
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         if (d.reached[i] && is_dangerous(&d, i))
             return ev_fail(err, EV_BAD,
                            "the value of an atomic, or of what the kernel writes to, decides where "
                            "the kernel loads from, what it divides by or when a loop ends, and "
                            "threads without work have none");
+    }
+    bool is_hidden = mark_guarded(&d);
+    follow_all(&d);
+    for (uint32_t i = 0; i < flow->insn_count; i++) {
+        if (d.reached[i] && is_dangerous(&d, i) && (is_hidden || !is_told(&d, i)))
+            return ev_fail(err, EV_BAD,
+                           "under a condition of data, values of a shared or local array decide "
+                           "where the kernel loads from, what it divides by or when a loop ends, "
+                           "and threads without work have not stored them");
     }
     return EV_OK;
 }

@@ -311,6 +311,19 @@ static void records_that_do_not_fit(void **state) {
         "text.sqlite");
 }
 
+/* The compiler is killed from outside: the machine's fault, not the source's. */
+static void compiler_that_is_killed(void **state) {
+    (void)state;
+    ev_str line = EV_STR_EMPTY;
+    ev_str_printf(
+        &line,
+        "mkdir -p %s/killed && printf '#!/bin/sh\\nkill -9 $$\\n' > %s/killed/clang-19 && "
+        "chmod +x %s/killed/clang-19 && PATH=%s/killed:$PATH $EVOKE check %s",
+        cli_folder(), cli_folder(), cli_folder(), cli_folder(), cli_path("task.json"));
+    cli_expect_error(cli_shell(ev_str_text(&line)), 3, "clang-19 was ended by signal 9");
+    ev_str_free(&line);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_words),
@@ -326,6 +339,7 @@ int main(void) {
         cmocka_unit_test(launches),
         cmocka_unit_test(reports),
         cmocka_unit_test(outputs_that_cannot_be_written),
+        cmocka_unit_test(compiler_that_is_killed),
         cmocka_unit_test(full_disk),
         cmocka_unit_test(records_of_another_version),
         cmocka_unit_test(records_that_do_not_fit),
