@@ -336,12 +336,32 @@ ev_status ev_proc_spawn(const char *const argv[], ev_proc *out, ev_error *err) {
     return EV_OK;
 }
 
-int ev_proc_end(ev_proc *proc, bool force) {
+void ev_proc_hang_up(ev_proc *proc) {
     fd_close(&proc->in);
     fd_close(&proc->out);
+}
+
+/* Whether the child, which is not reaped, ends within some seconds. */
+static bool ends_within(pid_t pid, double seconds) {
+    double deadline = ev_clock_now() + seconds;
+    long pause = 500000; /* nanoseconds; a worker ends within a millisecond or two */
+    for (;;) {
+        siginfo_t ended = {0};
+        if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+            ended.si_pid == pid)
+            return true; /* a failure shows where the child is reaped */
+        if (ev_clock_now() > deadline)
+            return false;
+        (void)nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
+        pause = pause < 50000000 ? 2 * pause : pause;
+    }
+}
+
+int ev_proc_end(ev_proc *proc, double seconds) {
+    ev_proc_hang_up(proc);
     if (proc->pid <= 0)
         return -1;
-    if (force)
+    if (seconds <= 0 || !ends_within(proc->pid, seconds))
         (void)kill(-proc->pid, SIGKILL);
     int status = reap(proc->pid);
     proc->pid = -1;

@@ -43,9 +43,13 @@ typedef struct ev_proc {
 } ev_proc;
 
 ev_status ev_proc_spawn(const char *const argv[], ev_proc *out, ev_error *err) EV_CHECKED;
-/* Closes the pipes, kills the group if it still runs (`force`), and reaps the child. Returns the
- * wait status, or -1. */
-int ev_proc_end(ev_proc *proc, bool force);
+#define EV_PROC_PATIENCE 20.0 /* seconds for a child that ends by itself */
+
+/* Closes the pipes and reaps the child. The group of a child that has not ended within `seconds` is
+ * killed; 0: it is killed at once. Returns the wait status, or -1. */
+int ev_proc_end(ev_proc *proc, double seconds);
+/* Closes the pipes alone, so that a child that reads to their end begins to end. */
+void ev_proc_hang_up(ev_proc *proc);
 
 /* Seconds on the monotonic clock; CPU seconds of the calling thread; CPU seconds of all threads.
  * The last has a resolution of 4 ms while the process has a timer on that clock, as workers have.

@@ -174,22 +174,34 @@ static void test_spawn(void **state) {
         assert_int_equal(read(proc.out, answer, sizeof answer), 4);
         assert_string_equal(answer, "ping");
     }
-    int status = ev_proc_end(&proc, false); /* its stdin ends, and so does cat */
+    int status = ev_proc_end(&proc, EV_PROC_PATIENCE); /* its stdin ends, and so does cat */
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
-    assert_int_equal(ev_proc_end(&proc, true), -1);
+    assert_int_equal(ev_proc_end(&proc, 0), -1);
     assert_int_equal(open_files(), before);
 }
 
 /* The second child must not hold the first one's stdin open, or the first would never end. */
+/* It does not read to the end of its input, and is killed when the time is over. */
+static void test_end_of_patience(void **state) {
+    (void)state;
+    const char *const argv[] = {"sleep", "1000", NULL};
+    ev_proc proc = {0};
+    double before = ev_clock_now();
+    assert_int_equal(ev_proc_spawn(argv, &proc, NULL), EV_OK);
+    int status = ev_proc_end(&proc, 0.1);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_true(ev_clock_now() - before >= 0.1);
+}
+
 static void test_spawn_two(void **state) {
     (void)state;
     const char *const argv[] = {"cat", NULL};
     ev_proc first = {0}, second = {0};
     assert_int_equal(ev_proc_spawn(argv, &first, NULL), EV_OK);
     assert_int_equal(ev_proc_spawn(argv, &second, NULL), EV_OK);
-    assert_int_equal(ev_proc_end(&first, false), 0);
-    assert_int_equal(ev_proc_end(&second, false), 0);
+    assert_int_equal(ev_proc_end(&first, EV_PROC_PATIENCE), 0);
+    assert_int_equal(ev_proc_end(&second, EV_PROC_PATIENCE), 0);
 }
 
 static void test_end_by_force(void **state) {
@@ -200,7 +212,7 @@ static void test_end_by_force(void **state) {
     char line[32] = "";
     assert_true(read(proc.out, line, sizeof line - 1) > 0);
     pid_t grandchild = (pid_t)strtol(line, NULL, 10);
-    int status = ev_proc_end(&proc, true);
+    int status = ev_proc_end(&proc, 0);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGKILL);
     assert_true(is_gone(grandchild));
@@ -251,7 +263,7 @@ static ev_status raise_signal(void *context, ev_str *out, ev_error *err) {
 /* A crash is the work's; a signal that somebody sends is the machine's. */
 static void a_killed_child_tells_nothing_of_its_work(void **state) {
     (void)state;
-    static const int signals[] = {SIGKILL, SIGTERM, SIGABRT, SIGFPE};
+    static const int signals[] = {SIGKILL, SIGTERM, SIGABRT, SIGXCPU};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         int signal = signals[i];
         const ev_child child = {"the work", raise_signal, &signal, 20, EV_BAD};
@@ -276,6 +288,7 @@ int main(void) {
         cmocka_unit_test(test_signals_are_reset),
         cmocka_unit_test(test_spawn),
         cmocka_unit_test(test_spawn_two),
+        cmocka_unit_test(test_end_of_patience),
         cmocka_unit_test(test_end_by_force),
         cmocka_unit_test(test_dies_with_parent),
         cmocka_unit_test(a_killed_child_tells_nothing_of_its_work),

@@ -109,7 +109,7 @@ static void hear_run(model_run *r) {
         ev_str_append_n(&r->out, buffer, (size_t)got);
     if (got > 0 || (got < 0 && errno == EINTR))
         return;
-    int status = ev_proc_end(&r->proc, false);
+    int status = ev_proc_end(&r->proc, EV_PROC_PATIENCE);
     r->runs = false;
     r->exit_code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : 3;
 }
@@ -175,7 +175,7 @@ static ev_status print_runs(cmd_context *c, const model_run *runs, size_t count,
 static void free_runs(model_run *runs, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (runs[i].runs)
-            (void)ev_proc_end(&runs[i].proc, true);
+            (void)ev_proc_end(&runs[i].proc, 0);
         for (size_t k = 0; k < runs[i].count; k++)
             ev_str_free(&runs[i].words[k]);
         ev_str_free(&runs[i].devices);

@@ -87,7 +87,8 @@ static ev_status add_named(export *x, const task *t, const char *path) {
 }
 
 static bool is_header(const char *name) {
-    static const char *const endings[] = {".h", ".cuh", ".inc"};
+    static const char *const endings[] = {".h",   ".hh",  ".hpp", ".hxx",
+                                          ".cuh", ".inc", ".inl", ".ipp"};
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof endings[0]; i++) {
         if (strcmp(dot, endings[i]) == 0)
@@ -96,8 +97,9 @@ static bool is_header(const char *name) {
     return false;
 }
 
-/* Adds the headers beside the sources, since the sources may include them. */
-static ev_status add_headers(export *x, const task *t, const char *folder) {
+/* Adds the headers of a folder, since the sources may include them. `place`: of the folder in the
+ * task's, "" or with a slash at its end. */
+static ev_status add_headers(export *x, const task *t, const char *folder, const char *place) {
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return ev_fail(x->err, EV_BAD, "cannot read the folder %s", folder);
@@ -106,11 +108,26 @@ static ev_status add_headers(export *x, const task *t, const char *folder) {
         if (!is_header(e->d_name))
             continue;
         const char *from = ev_arena_printf(x->arena, "%s/%s", folder, e->d_name);
-        const char *to = place_of(x, t, e->d_name);
+        const char *name = ev_arena_printf(x->arena, "%s%s", place, e->d_name);
+        const char *to = name != NULL ? place_of(x, t, name) : NULL;
         status = from != NULL && to != NULL ? add_file(x, from, to) : fail_memory(x);
     }
     (void)closedir(dir);
     return status;
+}
+
+/* Adds a start's source, and the headers beside it. */
+static ev_status add_start(export *x, const task *t, const char *path) {
+    const char *name = NULL;
+    EV_TRY(add_named(x, t, path));
+    EV_TRY(name_in_folder(x, t, path, &name));
+    size_t length = strrchr(name, '/') != NULL ? (size_t)(strrchr(name, '/') - name) + 1 : 0;
+    const char *place = ev_arena_strndup(x->arena, name, length);
+    const char *folder =
+        place != NULL ? ev_arena_printf(x->arena, "%s/%s", t->folder, place) : NULL;
+    if (folder == NULL)
+        return fail_memory(x);
+    return length > 0 ? add_headers(x, t, folder, place) : EV_OK;
 }
 
 /* Adds Evoke's header for kernels. The compiler finds the copy beside the source first. */
@@ -120,7 +137,7 @@ static ev_status add_kernel_header(export *x, const task *t) {
         return ev_fail(x->err, EV_BAD, "the folder kernels/ was not found; set EVOKE_HOME");
     const char *folder = ev_arena_printf(x->arena, "%s/kernels/include", home);
     free(home);
-    return folder != NULL ? add_headers(x, t, folder) : fail_memory(x);
+    return folder != NULL ? add_headers(x, t, folder, "") : fail_memory(x);
 }
 
 static ev_status add_task_files(export *x, const task *t) {
@@ -130,12 +147,12 @@ static ev_status add_task_files(export *x, const task *t) {
         return fail_memory(x);
     EV_TRY(add_file(x, t->path, task_place));
     for (size_t i = 0; i < t->start_count; i++)
-        EV_TRY(add_named(x, t, t->starts[i].source));
+        EV_TRY(add_start(x, t, t->starts[i].source));
     if (t->oracle_kind == TASK_ORACLE_SOURCE)
         EV_TRY(add_named(x, t, t->oracle_name));
     for (size_t i = 0; i < t->file_count; i++)
         EV_TRY(add_named(x, t, t->files[i]->path));
-    EV_TRY(add_headers(x, t, t->folder));
+    EV_TRY(add_headers(x, t, t->folder, ""));
     return add_kernel_header(x, t);
 }
 

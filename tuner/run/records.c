@@ -415,8 +415,11 @@ ev_status records_identity(records *r, json_t **out, ev_error *err) {
         return fail_sqlite(r, "read", err);
     ev_status status = EV_OK;
     ev_json *theirs = NULL;
-    if (sqlite3_step(s) != SQLITE_ROW)
+    int code = sqlite3_step(s);
+    if (code == SQLITE_DONE)
         status = ev_fail(err, EV_BAD, "%s holds no run; name another file by --records", r->path);
+    else if (code != SQLITE_ROW)
+        status = fail_sqlite(r, "read", err);
     else
         status = ev_json_parse(read_text(s, 0), r->path, &theirs, err);
     (void)sqlite3_finalize(s);
@@ -497,7 +500,13 @@ static ev_status read_edit(records *r, json_int_t id, json_t *into, ev_error *er
     sqlite3_stmt *s = r->statements[READ_EDIT];
     (void)sqlite3_bind_int64(s, 1, id);
     json_t *edit = NULL;
-    if (sqlite3_step(s) == SQLITE_ROW)
+    int code = sqlite3_step(s);
+    if (code != SQLITE_ROW && code != SQLITE_DONE) {
+        ev_status status = fail_sqlite(r, "read", err);
+        (void)sqlite3_reset(s);
+        return status;
+    }
+    if (code == SQLITE_ROW)
         edit = json_loads(read_text(s, 0), JSON_DECODE_ANY, NULL);
     (void)sqlite3_reset(s);
     if (!edit || json_array_append_new(into, edit) != 0)
@@ -677,9 +686,12 @@ ev_status records_finished(records *r, size_t at, bool *out, ev_error *err) {
         SQLITE_OK)
         return fail_sqlite(r, "read", err);
     (void)sqlite3_bind_int64(s, 1, (int64_t)at);
-    *out = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) != 0;
+    int code = sqlite3_step(s);
+    *out = code == SQLITE_ROW && sqlite3_column_int64(s, 0) != 0;
+    ev_status status =
+        code == SQLITE_ROW || code == SQLITE_DONE ? EV_OK : fail_sqlite(r, "read", err);
     (void)sqlite3_finalize(s);
-    return EV_OK;
+    return status;
 }
 
 /* Reads a winner from a row. False: out of memory. */

@@ -304,11 +304,15 @@ void pool_free(pool *p) {
     if (!p)
         return;
     for (unsigned i = 0; p->slots && i < p->options.workers; i++) {
+        if (p->slots[i].state == SLOT_IDLE)
+            ev_proc_hang_up(&p->slots[i].proc);
+    }
+    for (unsigned i = 0; p->slots && i < p->options.workers; i++) {
         slot *s = &p->slots[i];
         /* An idle worker ends when its stdin closes. A busy worker is killed, since waiting is not
          * worthwhile. */
         if (s->state != SLOT_EMPTY)
-            (void)ev_proc_end(&s->proc, s->state != SLOT_IDLE);
+            (void)ev_proc_end(&s->proc, s->state == SLOT_IDLE ? EV_PROC_PATIENCE : 0);
         channel_free(&s->line);
         pool_job_free(s->job);
     }

@@ -155,6 +155,8 @@ static ev_status try_again(pool *p, slot *s, const char *why, ev_error *err) {
     p->queue = job;
     message_free(&job->answer);
     job->reply = NULL;
+    if (job->kind == MESSAGE_CHILD && !job->screened)
+        child_result_free(&job->result); /* the other worker draws the child again */
     job->result.outcome = (child_outcome){.stopped = GATE_NONE};
     return EV_OK;
 }
@@ -191,7 +193,7 @@ static const char *end_words(int status, char *text, size_t bytes) {
 
 ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) {
     char text[80];
-    int ended = ev_proc_end(&s->proc, true);
+    int ended = ev_proc_end(&s->proc, 0);
     const char *fault;
     if (s->has_last_word)
         fault = s->last_word;
@@ -212,7 +214,7 @@ ev_status pool_bury(pool *p, slot *s, const char *why, ev_error *err) {
 }
 
 ev_status pool_replace(pool *p, slot *s, ev_error *err) {
-    (void)ev_proc_end(&s->proc, true);
+    (void)ev_proc_end(&s->proc, 0);
     channel_free(&s->line);
     s->state = SLOT_EMPTY;
     return pool_start(p, s, err);
