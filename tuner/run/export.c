@@ -29,6 +29,7 @@ typedef struct export {
     size_t variants;
     const char *records_sha256; /* of the task at hand */
     const sign_key *key;        /* NULL: the bundle is not signed */
+    bool only_names;            /* no file is read */
 }
 export;
 
@@ -43,14 +44,15 @@ static ev_status add_file(export *x, const char *from, const char *to) {
     char *data = NULL;
     size_t bytes = 0;
     if (x->file_count == x->file_room)
-        return ev_fail(x->err, EV_BAD, "%s: a task of more than %d files cannot be bundled", from,
+        return ev_fail(x->err, EV_BAD, "%s: a bundle has %d files of a task at most", from,
                        MOST_FILES);
     for (size_t i = 0; i < x->file_count; i++) {
         if (strcmp(x->files[i].path, to) == 0)
             return EV_OK; /* two starts share a source */
     }
-    EV_TRY(ev_file_read(from, &data, &bytes, x->err));
-    char *kept = ev_arena_copy(x->arena, data, bytes + 1);
+    if (!x->only_names)
+        EV_TRY(ev_file_read(from, &data, &bytes, x->err));
+    char *kept = ev_arena_copy(x->arena, data != NULL ? data : "", bytes + 1);
     free(data);
     if (kept == NULL)
         return fail_memory(x);
@@ -87,8 +89,7 @@ static ev_status add_named(export *x, const task *t, const char *path) {
 }
 
 static bool is_header(const char *name) {
-    static const char *const endings[] = {".h",   ".hh",  ".hpp", ".hxx",
-                                          ".cuh", ".inc", ".inl", ".ipp"};
+    static const char *const endings[] = {".h", ".hh", ".hpp", ".cuh", ".inc", ".inl"};
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof endings[0]; i++) {
         if (strcmp(dot, endings[i]) == 0)
@@ -116,18 +117,18 @@ static ev_status add_headers(export *x, const task *t, const char *folder, const
     return status;
 }
 
-/* Adds a start's source, and the headers beside it. */
+/* Adds a start's source, and the headers beside it if its folder is below the task's. */
 static ev_status add_start(export *x, const task *t, const char *path) {
     const char *name = NULL;
     EV_TRY(add_named(x, t, path));
     EV_TRY(name_in_folder(x, t, path, &name));
-    size_t length = strrchr(name, '/') != NULL ? (size_t)(strrchr(name, '/') - name) + 1 : 0;
-    const char *place = ev_arena_strndup(x->arena, name, length);
+    const char *slash = strrchr(name, '/');
+    if (slash == NULL)
+        return EV_OK;
+    const char *place = ev_arena_strndup(x->arena, name, (size_t)(slash - name) + 1);
     const char *folder =
         place != NULL ? ev_arena_printf(x->arena, "%s/%s", t->folder, place) : NULL;
-    if (folder == NULL)
-        return fail_memory(x);
-    return length > 0 ? add_headers(x, t, folder, place) : EV_OK;
+    return folder != NULL ? add_headers(x, t, folder, place) : fail_memory(x);
 }
 
 /* Adds Evoke's header for kernels. The compiler finds the copy beside the source first. */
@@ -157,7 +158,7 @@ static ev_status add_task_files(export *x, const task *t) {
 }
 
 ev_status export_check_task(const task *t, ev_error *err) {
-    export x = {.arena = ev_arena_new(), .err = err};
+    export x = {.arena = ev_arena_new(), .err = err, .only_names = true};
     if (x.arena == NULL)
         return ev_fail_memory(err, 1);
     x.files = EV_NEW_ARRAY(x.arena, bundle_file, MOST_FILES);
