@@ -81,10 +81,9 @@ static ev_status name_in_folder(export *x, const task *t, const char *path, cons
     return EV_OK;
 }
 
-static ev_status add_named(export *x, const task *t, const char *path) {
-    const char *name = NULL;
-    EV_TRY(name_in_folder(x, t, path, &name));
-    const char *to = place_of(x, t, name);
+static ev_status add_named(export *x, const task *t, const char *path, const char **name) {
+    EV_TRY(name_in_folder(x, t, path, name));
+    const char *to = place_of(x, t, *name);
     return to != NULL ? add_file(x, path, to) : fail_memory(x);
 }
 
@@ -120,8 +119,7 @@ static ev_status add_headers(export *x, const task *t, const char *folder, const
 /* Adds a start's source, and the headers beside it if its folder is below the task's. */
 static ev_status add_start(export *x, const task *t, const char *path) {
     const char *name = NULL;
-    EV_TRY(add_named(x, t, path));
-    EV_TRY(name_in_folder(x, t, path, &name));
+    EV_TRY(add_named(x, t, path, &name));
     const char *slash = strrchr(name, '/');
     if (slash == NULL)
         return EV_OK;
@@ -143,16 +141,16 @@ static ev_status add_kernel_header(export *x, const task *t) {
 
 static ev_status add_task_files(export *x, const task *t) {
     x->file_room = x->file_count + MOST_FILES;
-    const char *task_place = place_of(x, t, "task.json");
+    const char *task_place = place_of(x, t, "task.json"), *name = NULL;
     if (task_place == NULL)
         return fail_memory(x);
     EV_TRY(add_file(x, t->path, task_place));
     for (size_t i = 0; i < t->start_count; i++)
         EV_TRY(add_start(x, t, t->starts[i].source));
     if (t->oracle_kind == TASK_ORACLE_SOURCE)
-        EV_TRY(add_named(x, t, t->oracle_name));
+        EV_TRY(add_named(x, t, t->oracle_name, &name));
     for (size_t i = 0; i < t->file_count; i++)
-        EV_TRY(add_named(x, t, t->files[i]->path));
+        EV_TRY(add_named(x, t, t->files[i]->path, &name));
     EV_TRY(add_headers(x, t, t->folder, ""));
     return add_kernel_header(x, t);
 }
