@@ -109,10 +109,16 @@ typedef struct cli_exit_row {
     const char *doc;
 } cli_exit_row;
 
+typedef struct cli_variable_row {
+    const char *name, *doc;
+} cli_variable_row;
+
 extern const cli_example_row cli_examples[];
 extern const size_t cli_example_count;
 extern const cli_exit_row cli_exits[];
 extern const size_t cli_exit_count;
+extern const cli_variable_row cli_variables[];
+extern const size_t cli_variable_count;
 extern const cli_command_row cli_commands[CLI_COMMAND_COUNT];
 extern const cli_option_row cli_options[CLI_OPTION_COUNT];
 

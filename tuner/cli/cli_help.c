@@ -18,6 +18,12 @@ const cli_exit_row cli_exits[] = {
 };
 const size_t cli_exit_count = sizeof cli_exits / sizeof cli_exits[0];
 
+const cli_variable_row cli_variables[] = {
+#define CLI_VARIABLE(name, doc) {name, doc},
+#include "tuner/cli/options.def"
+};
+const size_t cli_variable_count = sizeof cli_variables / sizeof cli_variables[0];
+
 /* Takes the spaces at the end away. */
 static void trim(ev_str *out) {
     while (out->length > 0 && out->data[out->length - 1] == ' ')
@@ -175,7 +181,10 @@ void cli_print_markdown(ev_str *out) {
     ev_str_append(out, "\n| exit code | meaning |\n|---|---|\n");
     for (size_t i = 0; i < cli_exit_count; i++)
         ev_str_printf(out, "| %d | %s |\n", cli_exits[i].code, cli_exits[i].doc);
-    ev_str_append(out, "\nResults go to stdout, all else to stderr.\n");
+    ev_str_append(out, "\nResults go to stdout, all else to stderr.\n\n"
+                       "| environment variable | meaning |\n|---|---|\n");
+    for (size_t i = 0; i < cli_variable_count; i++)
+        ev_str_printf(out, "| `%s` | %s |\n", cli_variables[i].name, cli_variables[i].doc);
     for (size_t i = 0; i < CLI_COMMAND_COUNT; i++)
         markdown_command(out, (cli_command)i);
 }

@@ -290,8 +290,11 @@ void cli_print_man(ev_str *out) {
         ev_str_char(out, '\n');
     }
     man_exits(out);
-    ev_str_append(out, "Results go to stdout, all else to stderr.\n.SH ENVIRONMENT\n.TP\n.B "
-                       "EVOKE_HOME\nthe folder with the kernels and the descriptions of GPUs; "
-                       "without it, the folder beside the binary\n.SH SEE ALSO\n.BR evoke\\-bundle "
-                       "(3)\n");
+    ev_str_append(out, "Results go to stdout, all else to stderr.\n.SH ENVIRONMENT\n");
+    for (size_t i = 0; i < cli_variable_count; i++) {
+        ev_str_printf(out, ".TP\n.B %s\n", cli_variables[i].name);
+        roff(out, cli_variables[i].doc);
+        ev_str_char(out, '\n');
+    }
+    ev_str_append(out, ".SH SEE ALSO\n.BR evoke\\-bundle (3)\n");
 }
