@@ -547,6 +547,21 @@ static const char *why_left_out(const bundle_kernel *k) {
     return has_steps(k) ? "variants of it have several launches" : NULL;
 }
 
+/* The kernel's entry of the index; without a variant and a start its shape is the baseline's, in
+ * `names`. */
+static index_kernel entry_of(const index_kernel *from, const char *names[INDEX_DIMENSIONS]) {
+    index_kernel entry = *from;
+    if (entry.dimension_count > 0 || from->kernel->baseline_count == 0)
+        return entry;
+    const launch_plan *plan = from->kernel->baselines[0].plan;
+    entry.dimensions = names;
+    while (entry.dimension_count < plan->range_count && entry.dimension_count < INDEX_DIMENSIONS) {
+        names[entry.dimension_count] = plan->ranges[entry.dimension_count].name;
+        entry.dimension_count++;
+    }
+    return entry;
+}
+
 ev_status c_header_make(const bundle *b, ev_str *out, ev_error *err) {
     size_t kernels = 0, left_out = 0;
     ev_str_append(out,
@@ -557,11 +572,9 @@ ev_status c_header_make(const bundle *b, ev_str *out, ev_error *err) {
     for (size_t i = 0; c_header_fixed[i] != NULL; i++)
         ev_str_printf(out, "%s\n", c_header_fixed[i]);
     for (size_t i = 0; i < b->index->count; i++) {
-        writing w = {.b = b,
-                     .index = &b->index->kernels[i],
-                     .k = b->index->kernels[i].kernel,
-                     .out = out,
-                     .err = err};
+        const char *names[INDEX_DIMENSIONS];
+        const index_kernel entry = entry_of(&b->index->kernels[i], names);
+        writing w = {.b = b, .index = &entry, .k = entry.kernel, .out = out, .err = err};
         if (w.k->baseline_count + w.k->variant_count == 0)
             continue;
         if (why_left_out(w.k) != NULL)

@@ -161,6 +161,18 @@ static void compilers_take_it_and_it_runs(void **state) {
     assert_int_equal(compile(compilers[0], "-DDONE=100 struct.c", true), 0);
 }
 
+/* A search may promote nothing: the kernel then has its baseline alone, and the shape is that
+ * one's. */
+static void a_baseline_alone_will_do(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    s.kernel.variant_count = 0;
+    write_header(&s.content, "kernels.h");
+    write_text("struct.c", struct_program);
+    assert_int_equal(compile("gcc -std=c11", "-DDONE=100 struct.c", true), 0);
+}
+
 static void a_scalar_may_be_named_as_the_shape(void **state) {
     (void)state;
     sample s;
@@ -329,6 +341,7 @@ static void what_c_cannot_say_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compilers_take_it_and_it_runs),
+        cmocka_unit_test(a_baseline_alone_will_do),
         cmocka_unit_test(a_scalar_may_be_named_as_the_shape),
         cmocka_unit_test(what_is_wrong_somewhere_is_left_out),
         cmocka_unit_test(expressions_mean_the_same),
