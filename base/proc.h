@@ -24,11 +24,11 @@ ev_status ev_proc_run(const char *const argv[], const char *input, double second
                       ev_proc_result *result, ev_error *err) EV_CHECKED;
 void ev_proc_result_free(ev_proc_result *result);
 /* As ev_proc_run, for a program whose exit code is a verdict on its input. A program that somebody
- * ends (ev_signal_is_sent) is run once more. EV_INFRA: somebody ended that one, too. */
+ * ends (ev_signal_is_sent) is run once more. EV_INFRA: the second run was ended, too. */
 ev_status ev_proc_judge(const char *const argv[], const char *input, double seconds,
                         ev_proc_result *result, ev_error *err) EV_CHECKED;
-/* Whether a signal is one that somebody sends, the kernel's out-of-memory killer among them: that a
- * process died of it tells nothing of its work. */
+/* Whether somebody sends this signal, the kernel's out-of-memory killer among them. A process that
+ * such a signal ends tells nothing of its work. */
 bool ev_signal_is_sent(int signal);
 
 /* A running child. `in` writes to its stdin, `out` reads its stdout; stderr is inherited. The child
@@ -48,7 +48,7 @@ ev_status ev_proc_spawn(const char *const argv[], ev_proc *out, ev_error *err) E
 /* Closes the pipes and reaps the child. The group of a child that has not ended within `seconds` is
  * killed; 0: it is killed at once. Returns the wait status, or -1. */
 int ev_proc_end(ev_proc *proc, double seconds);
-/* Closes the pipes alone, so that a child that reads to their end begins to end. */
+/* Closes the pipes. A child that reads its input to the end then ends by itself. */
 void ev_proc_hang_up(ev_proc *proc);
 
 /* Seconds on the monotonic clock; CPU seconds of the calling thread; CPU seconds of all threads.

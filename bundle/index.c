@@ -48,7 +48,7 @@ bool index_is_gpu(const index_gpu *g, const char *asked) {
 
 /* ---- dimensions ---- */
 
-static bool find_dimension(const index_kernel *k, const char *name, size_t *out) {
+bool index_find_dimension(const index_kernel *k, const char *name, size_t *out) {
     for (size_t i = 0; i < k->dimension_count; i++) {
         if (strcmp(k->dimensions[i], name) == 0) {
             *out = i;
@@ -61,7 +61,7 @@ static bool find_dimension(const index_kernel *k, const char *name, size_t *out)
 static ev_status add_dimension(const making *m, index_kernel *k, const char **names,
                                const char *name) {
     size_t ignored = 0;
-    if (find_dimension(k, name, &ignored))
+    if (index_find_dimension(k, name, &ignored))
         return EV_OK;
     if (k->dimension_count == INDEX_DIMENSIONS)
         return ev_fail(m->err, EV_BAD, "%s: the shape has more than %d names", k->kernel->name,
@@ -97,7 +97,7 @@ static ev_status place(const making *m, const index_kernel *k, const bundle_case
         return fail_memory(m);
     for (size_t i = 0; i < c->shape_count; i++) {
         size_t dimension = 0;
-        if (find_dimension(k, c->shape[i].name, &dimension))
+        if (index_find_dimension(k, c->shape[i].name, &dimension))
             at[dimension] = index_coordinate(c->shape[i].value);
     }
     *out = at;
@@ -154,7 +154,7 @@ static ev_status make_ranges(const making *m, const index_kernel *k, index_candi
             .is_real = r->is_real, .low = r->low, .high = r->high, .multiple = r->multiple};
         if (r->multiple < 1)
             ranges[i].multiple = 1;
-        (void)find_dimension(k, r->name, &ranges[i].dimension);
+        (void)index_find_dimension(k, r->name, &ranges[i].dimension);
     }
     out->ranges = ranges;
     out->range_count = plan->range_count;

@@ -88,6 +88,9 @@ ev_status bundle_index_make(ev_arena *arena, const bundle_kernel *kernels, size_
                             bundle_index **out, ev_error *err) EV_CHECKED;
 const index_kernel *bundle_index_find(const bundle_index *index, const char *kernel);
 
+/* The place of a name among the kernel's dimensions. False: the shape has no such number. */
+bool index_find_dimension(const index_kernel *k, const char *name, size_t *out);
+
 /* Shapes are compared by the squares of the differences of their numbers' logarithms, so that 1024
  * is as far from 512 as from 2048. Numbers below 1 stay themselves, less 1. */
 double index_coordinate(double value);

@@ -233,8 +233,11 @@ ev_status task_list_leads(char ***paths, size_t *count, ev_error *err) EV_CHECKE
 void task_list_free(char **paths, size_t count);
 /* The paper that a family is named for; NULL: no shipped family has that name. */
 const char *task_family_paper(const char *name);
-/* Opens a shipped task by name, or a path to a task.json (has a slash or ends in .json). EV_BAD: an
- * unknown name, with the known ones. */
+/* Whether a folder has a task.json. */
+bool task_is_folder(const char *path);
+/* Opens a shipped task by name, or a path to a task.json or to its folder (has a slash, ends in
+ * .json, or is the name of such a folder and of no shipped task). EV_BAD: an unknown name, with the
+ * known ones; a source. */
 ev_status task_open(const char *name_or_path, task **out, ev_error *err) EV_CHECKED;
 /* Opens the task of a past run, which has this hash: at its path or, if that is gone or holds
  * another task, the shipped one of that name. EV_BAD: neither has the hash. */

@@ -125,14 +125,42 @@ static ev_status fail_unknown(const char *name, char **paths, size_t count, ev_e
     return status;
 }
 
+static bool has_ending(const char *text, const char *ending) {
+    size_t length = strlen(text), last = strlen(ending);
+    return length > last && strcmp(text + length - last, ending) == 0;
+}
+
+static bool is_source(const char *text) {
+    return has_ending(text, ".cu") || has_ending(text, ".ll") || has_ending(text, ".bc");
+}
+
 static bool is_path(const char *text) {
-    size_t length = strlen(text);
-    return strchr(text, '/') != NULL || (length > 5 && strcmp(text + length - 5, ".json") == 0);
+    return strchr(text, '/') != NULL || has_ending(text, ".json") || is_source(text);
+}
+
+bool task_is_folder(const char *path) {
+    char *inside = ev_path_join(path, "task.json");
+    bool is = inside != NULL && ev_path_is_dir(path) && ev_path_exists(inside);
+    free(inside);
+    return is;
+}
+
+static ev_status open_path(const char *path, task **out, ev_error *err) {
+    if (is_source(path))
+        return ev_fail(err, EV_BAD,
+                       "%s is a source, and a task.json is wanted; evoke init %s writes one", path,
+                       path);
+    if (!task_is_folder(path))
+        return task_load(path, out, err);
+    char *inside = ev_path_join(path, "task.json");
+    ev_status status = inside != NULL ? task_load(inside, out, err) : ev_fail_memory(err, 1);
+    free(inside);
+    return status;
 }
 
 ev_status task_open(const char *name_or_path, task **out, ev_error *err) {
     if (is_path(name_or_path))
-        return task_load(name_or_path, out, err);
+        return open_path(name_or_path, out, err);
     char **paths = NULL;
     size_t count = 0;
     EV_TRY(task_list_shipped(&paths, &count, err));
@@ -143,8 +171,10 @@ ev_status task_open(const char *name_or_path, task **out, ev_error *err) {
         if (strlen(name_or_path) == length && strncmp(kernel, name_or_path, length) == 0)
             found = paths[i];
     }
+    if (!found && task_is_folder(name_or_path))
+        found = name_or_path;
     ev_status status =
-        found ? task_load(found, out, err) : fail_unknown(name_or_path, paths, count, err);
+        found ? open_path(found, out, err) : fail_unknown(name_or_path, paths, count, err);
     task_list_free(paths, count);
     return status;
 }

@@ -315,8 +315,8 @@ static bool is_in(const bundle_variant *v) {
             is_right && (verdict == BUNDLE_VERDICT_PASS || verdict == BUNDLE_VERDICT_SLOWER ||
                          bundle_disabled(v, v->qualified[i].gpu_id) == NULL);
     }
-    return is_right && v->disabled == NULL && v->alignment_count == 0 &&
-           (!v->is_bold || v->is_default) && v->plan->range_count > 0;
+    return is_right && v->alignment_count == 0 && (!v->is_bold || v->is_default) &&
+           v->plan->range_count > 0;
 }
 
 typedef void visit(void *context, const bundle_variant *v, const index_candidate *c,
@@ -385,14 +385,6 @@ static void write_resolve(const writing *w) {
                   name);
 }
 
-/* Whether the shape has a number of that name. */
-static bool is_dimension(const writing *w, const char *name) {
-    bool is = false;
-    for (size_t i = 0; i < w->index->dimension_count; i++)
-        is = is || strcmp(w->index->dimensions[i], name) == 0;
-    return is;
-}
-
 /* A scalar in the type of the kernel's parameter. */
 static ev_status write_scalar(writing *w, const bundle_argument *a) {
     static const struct {
@@ -410,10 +402,10 @@ static ev_status write_scalar(writing *w, const bundle_argument *a) {
                  {"bf16", "uint16_t", 0, 0},
                  {"f32", "float", 0, 0},
                  {"f64", "double", 0, 0}};
-    size_t t = 0;
+    size_t t = 0, dimension = 0;
     const char *name = NULL, *from = "v";
     EV_TRY(c_name(w, a, &name));
-    if (is_dimension(w, a->name)) { /* v_NAME is the shape's number */
+    if (index_find_dimension(w->index, a->name, &dimension)) { /* v_NAME is the shape's number */
         const expr_names names = {w->names, w->name_count};
         from = "a";
         ev_str_printf(w->out, "    const evoke_h_value a_%s = ", name);
@@ -547,8 +539,8 @@ static const char *why_left_out(const bundle_kernel *k) {
     return has_steps(k) ? "variants of it have several launches" : NULL;
 }
 
-/* The kernel's entry of the index; without a variant and a start its shape is the baseline's, in
- * `names`. */
+/* The kernel's entry of the index. A kernel without a variant and a start gets the numbers of the
+ * baseline's shape, which `names` holds. */
 static index_kernel entry_of(const index_kernel *from, const char *names[INDEX_DIMENSIONS]) {
     index_kernel entry = *from;
     if (entry.dimension_count > 0 || from->kernel->baseline_count == 0)

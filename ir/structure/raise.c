@@ -63,8 +63,8 @@ static ev_status check_addresses(const raising *r, uint32_t block, ev_error *err
     return EV_OK;
 }
 
-/* That no load is out of bounds where the condition does not hold is a guess, which cases show
- * where they run the load. */
+/* The edit guesses that no load is out of bounds where the condition does not hold. Cases refute a
+ * wrong guess only where they run the load. */
 static ev_status check_shown(const raising *r, uint32_t block, ev_error *err) {
     bool loads = false;
     for (uint32_t i = r->flow.first[block]; i < r->flow.first[block + 1]; i++)
@@ -72,8 +72,8 @@ static ev_status check_shown(const raising *r, uint32_t block, ev_error *err) {
     if (!loads || ir_is_led_by_told(&r->flow, r->loop->header, block))
         return EV_OK;
     return ev_fail(err, EV_BAD,
-                   "data decides whether the loop loads, and the guess that the load "
-                   "is in bounds would not show");
+                   "data decide whether a load of the loop runs, so no case may show that the "
+                   "load is out of bounds where the condition does not hold");
 }
 
 /* EV_BAD: a block does what a thread must not do if the condition does not hold. */

@@ -146,6 +146,20 @@ static void test_unknown_name(void **state) {
     assert_non_null(strstr(err.text, "ar_adam, "));
     assert_int_equal(task_open("no/such/task.json", &t, &err), EV_BAD);
     assert_non_null(strstr(err.text, "no/such/task.json"));
+    assert_int_equal(task_open("examples/saxpy.cu", &t, &err), EV_BAD);
+    assert_non_null(strstr(err.text, "evoke init examples/saxpy.cu writes one"));
+}
+
+/* The folder of a task names its task.json. */
+static void test_folder(void **state) {
+    (void)state;
+    task *t = NULL;
+    ev_error err = {EV_OK, ""};
+    assert_true(task_is_folder("examples/rmsnorm"));
+    assert_false(task_is_folder("examples") || task_is_folder("examples/rmsnorm/task.json"));
+    assert_int_equal(task_open("examples/rmsnorm", &t, &err), EV_OK);
+    assert_string_equal(t->name, "rmsnorm");
+    task_free(t);
 }
 
 /* A buffer of a case is small enough to be made for every worker. */
@@ -411,12 +425,19 @@ static void test_docs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leads),        cmocka_unit_test(test_families),
-        cmocka_unit_test(test_unknown_name), cmocka_unit_test(test_a_task_that_moved),
-        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_work),
-        cmocka_unit_test(test_seeds_differ), cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_clang),        cmocka_unit_test(test_macros),
-        cmocka_unit_test(test_nvcc),         cmocka_unit_test(test_docs),
+        cmocka_unit_test(test_leads),
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_unknown_name),
+        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_a_task_that_moved),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_work),
+        cmocka_unit_test(test_seeds_differ),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_clang),
+        cmocka_unit_test(test_macros),
+        cmocka_unit_test(test_nvcc),
+        cmocka_unit_test(test_docs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

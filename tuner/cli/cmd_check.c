@@ -245,11 +245,12 @@ static ev_status compare_bundles(const cmd_context *c, check *found, json_t **ro
     return status;
 }
 
-/* A folder or a tar is a bundle, and so is whatever has a slash and is no task.json. */
+/* A folder without a task.json is a bundle, and so is a tar, or any other path that does not end in
+ * .json. */
 static bool is_bundle(const char *operand) {
     size_t length = strlen(operand);
     bool is_json = length > 5 && strcmp(operand + length - 5, ".json") == 0;
-    return !is_json &&
+    return !is_json && !task_is_folder(operand) &&
            (ev_path_is_dir(operand) || bundle_is_tar_name(operand) || strchr(operand, '/') != NULL);
 }
 

@@ -423,7 +423,7 @@ ev_status records_identity(records *r, json_t **out, ev_error *err) {
     else
         status = ev_json_parse(read_text(s, 0), r->path, &theirs, err);
     (void)sqlite3_finalize(s);
-    if (theirs != NULL) /* it was read */
+    if (theirs != NULL) /* the identity was read */
         *out = json_incref(theirs->root);
     ev_json_free(theirs);
     return status;

@@ -55,7 +55,7 @@ typedef struct tune_options {
     const char *shapes;
     size_t most_variants; /* of the portfolio, from 1 to PORTFOLIO_MOST */
     const char *records;  /* path of the SQLite file; NULL: a temporary file */
-    bool to_bundle;       /* the tasks' files must be such that a bundle can have them */
+    bool to_bundle;       /* a bundle must be able to hold the tasks' files */
     bool resume;
     const char *const *worker_argv; /* NULL-terminated; NULL: this binary with `worker --stdio` */
     /* "CMD" or "N:CMD": shell commands that each start one or N workers, in place of workers on

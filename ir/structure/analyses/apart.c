@@ -233,6 +233,12 @@ static bool has_bound(const ir_loop *loop, LLVMValueRef value, unsigned depth) {
             (op == LLVMMul && has_bound(loop, LLVMGetOperand(value, 1), depth - 1)));
 }
 
+/* Whether the loop counts upwards from 0 or a number above, and ends before its bound. */
+static bool counts_below_bound(const ir_loop *loop) {
+    return (loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT) && loop->step > 0 &&
+           LLVMIsAConstantInt(loop->start) && LLVMConstIntGetSExtValue(loop->start) >= 0;
+}
+
 /* Whether a distance is beyond all turns of a loop that begins at 0 or later, such as y[k] and y[n
  * + k] in n turns: as many times the bound as a turn moves, or more, and nothing against that.
  * Sizes are taken not to be negative. What other arguments tell apart need not be: windows may
@@ -240,10 +246,7 @@ static bool has_bound(const ir_loop *loop, LLVMValueRef value, unsigned depth) {
 static bool is_beyond_turns(const ir_flow *flow, const ir_loop *loop, int64_t factor,
                             const ir_affine *rest) {
     bool spans = false, is_up = rest->terms[0].factor > 0;
-    bool is_strict = loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT;
-    if (!is_strict || !LLVMIsAConstantInt(loop->start) ||
-        LLVMConstIntGetSExtValue(loop->start) < 0 || loop->step < 0 ||
-        (is_up ? rest->constant < 0 : rest->constant > 0))
+    if (!counts_below_bound(loop) || (is_up ? rest->constant < 0 : rest->constant > 0))
         return false;
     for (uint32_t i = 0; i < rest->count; i++) {
         LLVMValueRef value = rest->terms[i].value;
@@ -415,9 +418,6 @@ bool ir_turns_stay(LLVMModuleRef module, const ir_flow *flow, const ir_loop *loo
                    const ir_loop *around, LLVMValueRef access) {
     LLVMValueRef of = NULL;
     ir_affine at = ir_affine_of_address(module, ir_pointer_of(access), &of);
-    bool is_strict = loop->stays == LLVMIntSLT || loop->stays == LLVMIntULT;
-    bool spans = is_strict && LLVMIsAConstantInt(loop->start) &&
-                 LLVMConstIntGetSExtValue(loop->start) >= 0 && loop->step > 0;
     int64_t own = llabs(ir_affine_factor(&at, loop->induction));
     uint32_t moving = 0;
     if (is_in_loop(flow, around, loop->start) || (is_in_loop(flow, around, of) && !ir_is_field(of)))
@@ -426,7 +426,8 @@ bool ir_turns_stay(LLVMModuleRef module, const ir_flow *flow, const ir_loop *loo
         LLVMValueRef value = at.terms[i].value;
         if (value == loop->induction || !is_in_loop(flow, around, value))
             continue;
-        if (!spans || !has_bound(loop, value, 2) || llabs(at.terms[i].factor) < own)
+        if (!counts_below_bound(loop) || !has_bound(loop, value, 2) ||
+            llabs(at.terms[i].factor) < own)
             return false;
         moving++;
     }

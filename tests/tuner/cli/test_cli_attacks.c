@@ -176,7 +176,7 @@ static const struct attack {
     {"rare/kick", "a loop around the spread one runs it again", NULL},
     {"rare/mean", "the loop's results are used under no condition", NULL},
     {"rare/overlap", "a loop around the spread one runs it again", NULL},
-    {"rare/window", "data decides whether the loop loads", NULL},
+    {"rare/window", "data decide whether a load of the loop runs", NULL},
     {"local/bits24", "no 2 adjacent accesses in its block", NULL},
     {"local/fermat", "is no arithmetic in double precision", NULL},
     {"local/halfsum", "is no PHI that a loop adds two or more terms to", NULL},
