@@ -18,11 +18,19 @@ static void fill_whole(sample *s, bundle_variant variants[3]) {
     static const bundle_time time = {100, 90, 110};
     static const bundle_trial trial = {
         "small", BUNDLE_VERDICT_SLOWER, time, time, time, time, "hand", 0.5};
-    static const bundle_qualified qualified = {
-        "h200",         "NVIDIA H200", 70, 132, "13.0", false, BUNDLE_VERDICT_SLOWER,
-        "it is slower", &trial,        1};
-    static const char *const edits[] = {"changes the meaning of a sum"};
     static const char *const names[] = {"H200", "H200 NVL"};
+    static const bundle_qualified qualified = {.gpu_id = "h200",
+                                               .gpu_name = "NVIDIA H200",
+                                               .sm = 70,
+                                               .sms = 132,
+                                               .driver_names = names,
+                                               .driver_name_count = 2,
+                                               .driver = "13.0",
+                                               .verdict = BUNDLE_VERDICT_SLOWER,
+                                               .reason = "it is slower",
+                                               .trials = &trial,
+                                               .trial_count = 1};
+    static const char *const edits[] = {"changes the meaning of a sum"};
     static const bundle_alignment alignment = {"x", 64};
     sample_fill(s);
     variants[0] = variants[1] = variants[2] = s->variant;
