@@ -212,13 +212,16 @@ typedef struct task {
     size_t case_count;
     const corpus_recorded *const *files; /* that inputs are read from */
     size_t file_count;
+    const char *const *headers; /* paths of the files that the sources and a source oracle include
+                                   in quotes, save Evoke's own */
+    size_t header_count;
     task_tolerance tolerance;
     task_work work;
     task_oracle_kind oracle_kind;
     const char *oracle_name; /* built-in name, or path of the C source */
     evoke_oracle_fn *oracle; /* NULL for TASK_ORACLE_BASELINE */
-    ev_sha256 sha256; /* of the json, the sources, a source oracle and the files of data: the task's
-                         identity */
+    ev_sha256 sha256; /* of the json, the sources, a source oracle, their headers and the files of
+                         data: the task's identity */
 } task;
 
 /* Loads and checks. Errors are EV_BAD with FILE:LINE:COLUMN. An oracle given as a C source is

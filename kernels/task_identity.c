@@ -1,5 +1,5 @@
 /* Identity: the hash of everything that a task states: its document, its sources, its oracle's
- * source and its files of data. Reads the paths of those files. */
+ * source, their headers and its files of data. Reads the paths of those files. */
 #include "kernels/task_private.h"
 
 #include "base/file.h"
@@ -90,6 +90,10 @@ ev_status task_identity_set(task *t, ev_error *err) {
         status = add_file(&all, t->starts[i].source, err);
     if (status == EV_OK && t->oracle_kind == TASK_ORACLE_SOURCE)
         status = add_file(&all, t->oracle_name, err);
+    for (size_t i = 0; i < t->header_count && status == EV_OK; i++) {
+        ev_str_append(&all, "header:");
+        status = add_file(&all, t->headers[i], err);
+    }
     for (size_t i = 0; i < t->file_count; i++) /* a task without files keeps its hash */
         ev_str_printf(&all, "file:%s", t->files[i]->sha256.hex);
     if (status == EV_OK)

@@ -610,5 +610,6 @@ ev_status task_read_all(task_box *box, const char *path, const ev_json *doc, ev_
     EV_TRY(task_oracle_set(box, ev_json_text(doc->root, "oracle", ""), doc, err));
     if (ev_arena_failed(box->arena))
         return ev_fail_memory(err, ev_arena_bytes(box->arena));
+    EV_TRY(task_headers_find(&l));
     return task_identity_set(&box->public, err);
 }

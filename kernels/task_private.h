@@ -11,6 +11,7 @@
 #define TASK_MAX_SYMBOLS 16
 #define TASK_MAX_MEMBERS 128
 #define TASK_MAX_FILES 64 /* of data */
+#define TASK_MAX_HEADERS 64
 #define TASK_MAX_SHAPE 32
 #define TASK_MAX_MACROS 16
 #define TASK_MAX_SCOPE (TASK_MAX_ARGUMENTS + TASK_MAX_SHAPE + TASK_MAX_MACROS + 1) /* a counter */
@@ -141,6 +142,9 @@ ev_status task_alias_read(task *t, const ev_json *doc, ev_error *err) EV_CHECKED
 ev_status task_recorded_read(task_loader *l, const json_t *value, const char *where,
                              const corpus_recorded **out) EV_CHECKED;
 
+/* Lists the headers of the sources and of a source oracle. EV_BAD: a file cannot be read, or there
+ * are too many. */
+ev_status task_headers_find(task_loader *l) EV_CHECKED;
 /* Sets the task's SHA-256 and those of its files. EV_BAD: a source cannot be read. */
 ev_status task_identity_set(task *t, ev_error *err) EV_CHECKED;
 

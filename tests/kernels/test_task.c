@@ -224,6 +224,64 @@ static void test_identity(void **state) {
     task_free(d);
 }
 
+static void write_in(const folder *f, const char *name, const char *text) {
+    char path[160];
+    (void)snprintf(path, sizeof path, "%s/%s", f->path, name);
+    write_text(path, text);
+}
+
+/* The headers of the sources, and those of headers, are part of the identity; they may include each
+ * other in a ring. Evoke's own, system headers and files that are not there do not count. */
+static void test_headers(void **state) {
+    const folder *f = *state;
+    char below[128];
+    (void)snprintf(below, sizeof below, "%s/below", f->path);
+    assert_int_equal(ev_dir_make(below, NULL), EV_OK);
+    write_in(f, "k.cu",
+             "#include \"evoke_cuda.h\"\n#include <a.h>\n # include\t\"below/../below/a.h\"\n"
+             "#include \"none.h\"\n#include \"below\"\n//include \"c.h\"\n#include \"broken.h\n");
+    write_in(f, "a.h", "");
+    write_in(f, "c.h", "");
+    write_in(f, "broken.h", "");
+    write_in(f, "below/a.h", "#include \"../b.h\"");
+    write_in(f, "b.h", "#include \"below/a.h\"\n#include \"b.h\"\n");
+    task *t = load_good(f);
+    assert_int_equal(t->header_count, 2);
+    static const char *const places[] = {"below/a.h", "b.h"};
+    for (size_t i = 0; i < 2; i++) {
+        size_t length = strlen(t->folder);
+        assert_string_equal(t->headers[i] + length + 1, places[i]);
+        assert_memory_equal(t->headers[i], t->folder, length);
+    }
+    write_in(f, "c.h", "other");
+    task *same = load_good(f);
+    assert_true(ev_sha256_equal(&t->sha256, &same->sha256));
+    write_in(f, "b.h", "other");
+    task *other = load_good(f);
+    assert_false(ev_sha256_equal(&t->sha256, &other->sha256));
+    task_free(t);
+    task_free(same);
+    task_free(other);
+}
+
+static void test_too_many_headers(void **state) {
+    const folder *f = *state;
+    ev_str text = EV_STR_EMPTY;
+    for (int i = 0; i < 65; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "h%d.h", i);
+        ev_str_printf(&text, "#include \"%s\"\n", name);
+        write_in(f, name, "");
+    }
+    write_in(f, "k.cu", ev_str_text(&text));
+    ev_str_free(&text);
+    task *t = NULL;
+    ev_error err = {EV_OK, ""};
+    write_text(f->json, GOOD);
+    assert_int_equal(task_load(f->json, &t, &err), EV_BAD);
+    expect_words(err.text, "h64.h: the sources of a task may include 64 files at most");
+}
+
 /* ---- work ---- */
 
 #define RANKS(text) "\"oracle\": \"baseline\"", "\"ranks\": " text ", \"oracle\": \"ar_oneshot\""
@@ -625,6 +683,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_launch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_steps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_identity, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_headers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_too_many_headers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_domain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_scalars, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_work, set_up, tear_down),

@@ -81,78 +81,54 @@ static ev_status name_in_folder(export *x, const task *t, const char *path, cons
     return EV_OK;
 }
 
-static ev_status add_named(export *x, const task *t, const char *path, const char **name) {
-    EV_TRY(name_in_folder(x, t, path, name));
-    const char *to = place_of(x, t, *name);
+static ev_status add_named(export *x, const task *t, const char *path) {
+    const char *name = NULL;
+    EV_TRY(name_in_folder(x, t, path, &name));
+    const char *to = place_of(x, t, name);
     return to != NULL ? add_file(x, path, to) : fail_memory(x);
 }
 
-static bool is_header(const char *name) {
-    static const char *const endings[] = {".h", ".hh", ".hpp", ".cuh", ".inc", ".inl"};
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof endings[0]; i++) {
-        if (strcmp(dot, endings[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Adds the headers of a folder, since the sources may include them. `place`: of the folder in the
- * task's, "" or with a slash at its end. */
-static ev_status add_headers(export *x, const task *t, const char *folder, const char *place) {
-    DIR *dir = opendir(folder);
+/* Adds Evoke's headers for kernels, or the task's own of the same name, which the compiler finds
+ * first. */
+static ev_status add_own_headers(export *x, const task *t) {
+    char *home = ev_path_home();
+    if (home == NULL)
+        return ev_fail(x->err, EV_BAD, "the folder kernels/ was not found; set EVOKE_HOME");
+    const char *folder = ev_arena_printf(x->arena, "%s/kernels/include", home);
+    free(home);
+    DIR *dir = folder != NULL ? opendir(folder) : NULL;
     if (dir == NULL)
-        return ev_fail(x->err, EV_BAD, "cannot read the folder %s", folder);
+        return ev_fail(x->err, EV_BAD, "cannot read the folder kernels/include of Evoke");
     ev_status status = EV_OK;
     for (struct dirent *e = readdir(dir); e != NULL && status == EV_OK; e = readdir(dir)) {
-        if (!is_header(e->d_name))
+        const char *dot = strrchr(e->d_name, '.');
+        if (dot == NULL || strcmp(dot, ".h") != 0)
             continue;
-        const char *from = ev_arena_printf(x->arena, "%s/%s", folder, e->d_name);
-        const char *name = ev_arena_printf(x->arena, "%s%s", place, e->d_name);
-        const char *to = name != NULL ? place_of(x, t, name) : NULL;
+        const char *from = ev_arena_printf(x->arena, "%s/%s", t->folder, e->d_name);
+        if (from != NULL && !ev_path_exists(from))
+            from = ev_arena_printf(x->arena, "%s/%s", folder, e->d_name);
+        const char *to = place_of(x, t, e->d_name);
         status = from != NULL && to != NULL ? add_file(x, from, to) : fail_memory(x);
     }
     (void)closedir(dir);
     return status;
 }
 
-/* Adds a start's source, and the headers beside it if its folder is below the task's. */
-static ev_status add_start(export *x, const task *t, const char *path) {
-    const char *name = NULL;
-    EV_TRY(add_named(x, t, path, &name));
-    const char *slash = strrchr(name, '/');
-    if (slash == NULL)
-        return EV_OK;
-    const char *place = ev_arena_strndup(x->arena, name, (size_t)(slash - name) + 1);
-    const char *folder =
-        place != NULL ? ev_arena_printf(x->arena, "%s/%s", t->folder, place) : NULL;
-    return folder != NULL ? add_headers(x, t, folder, place) : fail_memory(x);
-}
-
-/* Adds Evoke's header for kernels. The compiler finds the copy beside the source first. */
-static ev_status add_kernel_header(export *x, const task *t) {
-    char *home = ev_path_home();
-    if (home == NULL)
-        return ev_fail(x->err, EV_BAD, "the folder kernels/ was not found; set EVOKE_HOME");
-    const char *folder = ev_arena_printf(x->arena, "%s/kernels/include", home);
-    free(home);
-    return folder != NULL ? add_headers(x, t, folder, "") : fail_memory(x);
-}
-
 static ev_status add_task_files(export *x, const task *t) {
     x->file_room = x->file_count + MOST_FILES;
-    const char *task_place = place_of(x, t, "task.json"), *name = NULL;
+    const char *task_place = place_of(x, t, "task.json");
     if (task_place == NULL)
         return fail_memory(x);
     EV_TRY(add_file(x, t->path, task_place));
     for (size_t i = 0; i < t->start_count; i++)
-        EV_TRY(add_start(x, t, t->starts[i].source));
+        EV_TRY(add_named(x, t, t->starts[i].source));
     if (t->oracle_kind == TASK_ORACLE_SOURCE)
-        EV_TRY(add_named(x, t, t->oracle_name, &name));
+        EV_TRY(add_named(x, t, t->oracle_name));
     for (size_t i = 0; i < t->file_count; i++)
-        EV_TRY(add_named(x, t, t->files[i]->path, &name));
-    EV_TRY(add_headers(x, t, t->folder, ""));
-    return add_kernel_header(x, t);
+        EV_TRY(add_named(x, t, t->files[i]->path));
+    for (size_t i = 0; i < t->header_count; i++)
+        EV_TRY(add_named(x, t, t->headers[i]));
+    return add_own_headers(x, t);
 }
 
 ev_status export_check_task(const task *t, ev_error *err) {

@@ -431,21 +431,28 @@ static void places_of_sources_are_plain(void **state) {
     json_decref(cli_json(CLI_RUN("check", cli_path("dotted.tar"), "--json"), 0));
 }
 
-/* A bundle has the headers beside a source in a folder below the task's. */
-static void headers_beside_a_source_are_bundled(void **state) {
+/* A bundle has the headers of a source in a folder below the task's, and their headers. A run with
+ * another header is another run. */
+static void headers_of_a_source_are_bundled(void **state) {
     (void)state;
     char *kernel = cli_read("scale.cu");
     ev_str text = EV_STR_EMPTY;
     ev_str_printf(&text, "#include \"part.hpp\"\n#ifdef PART\n%s\n#endif\n", kernel);
     assert_int_equal(ev_dir_make(cli_path("below"), NULL), EV_OK);
-    cli_write("below/part.hpp", "#define PART\n");
+    cli_write("below/part.hpp", "#include \"../top.inc\"\n");
+    cli_write("top.inc", "#define PART\n");
     cli_write("below/scale.cu", ev_str_text(&text));
     cli_copy_changed("task.json", "below.json", "\"scale.cu\"", "\"below/scale.cu\"");
-    ev_proc_result r = CLI_RUN("tune", cli_path("below.json"), "--evaluations", "4", "--out",
-                               cli_path("below.tar"));
+    ev_proc_result r = CLI_RUN("tune", cli_path("below.json"), "--evaluations", "4", "--records",
+                               cli_path("below.sqlite"), "--out", cli_path("below.tar"));
     cli_expect(&r, 0);
     ev_proc_result_free(&r);
+    cli_write("top.inc", "#define PART 1\n");
+    cli_expect_error(CLI_RUN("tune", cli_path("below.json"), "--evaluations", "4", "--records",
+                             cli_path("below.sqlite"), "--resume"),
+                     2, "tasks");
     assert_int_equal(ev_dir_remove(cli_path("below"), NULL), EV_OK);
+    cli_write("top.inc", "#error of the bundle alone\n");
     json_decref(cli_json(CLI_RUN("check", cli_path("below.tar"), "--json"), 0));
     ev_str_free(&text);
     free(kernel);
@@ -509,7 +516,7 @@ int main(void) {
         cmocka_unit_test(finds_a_wrong_launch),
         cmocka_unit_test(names_a_damaged_file),
         cmocka_unit_test(places_of_sources_are_plain),
-        cmocka_unit_test(headers_beside_a_source_are_bundled),
+        cmocka_unit_test(headers_of_a_source_are_bundled),
         cmocka_unit_test(sources_elsewhere_are_told_first),
         cmocka_unit_test(a_search_is_not_lost),
         cmocka_unit_test(stops_cleanly),
