@@ -308,19 +308,17 @@ bool job_score(const pool_job *job, score *out) {
 }
 
 /* The score as text for the records; malloc'ed. NULL: out of memory. */
-static char *score_text(const score *s, bool let_through) {
+static char *score_text(const score *s) {
     json_t *json = score_to_json(s);
-    if (json && let_through)
-        (void)json_object_set_new(json, "let_through", json_true());
     char *text = json ? ev_json_print(json, true) : NULL;
     json_decref(json);
     return text;
 }
 
 ev_status course_put(course *c, records_evaluation *e, const pool_job *job, const score *s,
-                     bool let_through, ev_error *err) {
+                     ev_error *err) {
     const child_result *r = &job->result;
-    char *text = s ? score_text(s, let_through) : NULL;
+    char *text = s ? score_text(s) : NULL;
     json_t *genome = r->genome ? ir_genome_to_json(r->genome) : NULL;
     bool ok = !(s && !text) && !(r->genome && !genome);
     e->genome = genome;
@@ -364,10 +362,11 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
                             .number = job->number,
                             .island = w->island,
                             .generation = w->generation,
+                            .let_through = w->let_through,
                             .parents = w->parents};
     const score *s = job->reply ? &job->reply->score : NULL;
     s = recalls ? &recalled : s;
-    EV_TRY(course_put(c, &e, job, o->origin != SEARCH_MEMOISED ? s : NULL, w->let_through, err));
+    EV_TRY(course_put(c, &e, job, o->origin != SEARCH_MEMOISED ? s : NULL, err));
     w->here = true;
     w->floor_share = s ? course_floor_share(c, s) : 0;
     w->result = *r;
@@ -377,14 +376,12 @@ static ev_status arrive_new(course *c, pool_job *job, ev_error *err) {
 
 /* Reads the score of a stored child; "": the child has none. */
 static ev_status read_score(course *c, on_way *w, const char *text, ev_error *err) {
-    search_let_through(c->search, false);
     if (!text[0])
         return EV_OK;
     ev_json *doc = NULL;
     score s;
     EV_TRY(ev_json_parse(text, "the records", &doc, err));
     ev_status status = score_from_json(doc->root, &s, err);
-    search_let_through(c->search, json_is_true(json_object_get(doc->root, "let_through")));
     ev_json_free(doc);
     EV_TRY(status);
     child_result_take_score(&w->result, &s);
@@ -408,6 +405,7 @@ static ev_status arrive_stored(void *context, const records_evaluation *e, ev_er
     const replay *replayed = context;
     on_way *w = &replayed->c->on_way[replayed->child % SEARCH_LAG];
     child_result *r = &w->result;
+    search_let_through(replayed->c->search, e->let_through != 0);
     EV_TRY(read_score(replayed->c, w, e->score, err));
     if (!gate_find(e->gate, &r->outcome.stopped))
         return ev_fail(err, EV_BAD, "the records name a gate '%s' that is not there", e->gate);

@@ -31,7 +31,7 @@ ev_status course_record(course *c, const char *phase, uint64_t number, const poo
                         ev_error *err) {
     records_evaluation e = {.phase = phase, .number = number, .parents = ""};
     bool scored = job->reply && job->reply->has_score;
-    return course_put(c, &e, job, scored ? &job->reply->score : NULL, false, err);
+    return course_put(c, &e, job, scored ? &job->reply->score : NULL, err);
 }
 
 /* Takes the result of a trial. `first`: the number of the batch's first trial. */

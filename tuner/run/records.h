@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECORDS_VERSION 5
+#define RECORDS_VERSION 6
 
 typedef struct records records;
 
@@ -62,11 +62,12 @@ typedef struct records_evaluation {
     const char *operators;             /* arms that made it, "crossover,copy" */
     const json_t *genome;              /* NULL: not drawn */
     const char *hashes[SEARCH_HASHES]; /* NULL or "": not reached */
-    const char *gate;   /* that stopped it; "seen" for a duplicate, "none" if it passed */
-    const char *reason; /* "" when it passed */
-    double ns, error;   /* 0 where not known */
-    const char *score;  /* compact JSON; "": none */
-    uint32_t bold;      /* number of bold edits (ir_build_bold); 0 also if it was not built */
+    const char *gate;     /* that stopped it; "seen" for a duplicate, "none" if it passed */
+    const char *reason;   /* "" when it passed */
+    double ns, error;     /* 0 where not known */
+    const char *score;    /* compact JSON; "": none */
+    uint32_t bold;        /* number of bold edits (ir_build_bold); 0 also if it was not built */
+    uint32_t let_through; /* 1: search_draw was told so */
     double seconds; /* since this task's search began, without the pauses between resumed runs */
 } records_evaluation;
 

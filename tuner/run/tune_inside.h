@@ -170,6 +170,6 @@ ev_status rows_append_json(tune_report *report, const char *text, ev_error *err)
 bool job_score(const pool_job *job, score *out);
 /* Writes an evaluation with the result of a job and its score; NULL: it has none. */
 ev_status course_put(course *c, records_evaluation *e, const pool_job *job, const score *s,
-                     bool let_through, ev_error *err) EV_CHECKED;
+                     ev_error *err) EV_CHECKED;
 
 #endif

@@ -83,6 +83,7 @@ static void test_the_schema_stays(void **state) {
         " sketch_sha256 BLOB, sketch_likeness BLOB, ptx_sha256 BLOB, likeness BLOB,"
         " gate TEXT NOT NULL, reason TEXT NOT NULL, ns REAL NOT NULL, error REAL NOT NULL,"
         " score TEXT NOT NULL, seconds REAL NOT NULL, bold INTEGER NOT NULL,"
+        " let_through INTEGER NOT NULL,"
         " PRIMARY KEY(task, phase, number));"
         "CREATE TABLE winner(task INTEGER PRIMARY KEY, finished INTEGER NOT NULL, kernel TEXT,"
         " task_path TEXT, task_sha256 TEXT, device TEXT, gpu_name TEXT, sm INTEGER, start TEXT,"
@@ -137,6 +138,7 @@ static void put(records *r, uint64_t number, const json_t *of, const char *reaso
                             .ns = 1.5,
                             .error = 0.1,
                             .score = "{}",
+                            .let_through = number == 7,
                             .seconds = 7.25};
     if (records_put(r, &e, &err) != EV_OK)
         fail_msg("%s", err.text);
@@ -191,6 +193,7 @@ static ev_status check_order(void *context, const records_evaluation *e, ev_erro
     if (e->number == 7)
         assert_true(e->ns == 12 && e->error == 0.5 && e->score[0] == '\0');
     assert_int_equal(e->genome == NULL, e->number == 3);
+    assert_int_equal(e->let_through, e->number == 7);
     *next += 1;
     return EV_OK;
 }
@@ -277,7 +280,7 @@ static void test_another_version_is_refused(void **state) {
     records_close(create());
     run_sql("PRAGMA user_version = 7");
     records *r = NULL;
-    expect_bad(records_open_read(path, &r, &err), &err, "version 7", "version 5");
+    expect_bad(records_open_read(path, &r, &err), &err, "version 7", "version 6");
     json_t *id = identity("vm:h200", 1);
     expect_bad(records_resume(path, id, &r, &err), &err, "version 7", "--resume");
     json_decref(id);

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "tuner/run/records.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -125,6 +126,22 @@ static void test_stopped_at_once(void **state) {
     json_decref(report);
 }
 
+static ev_status count_let_through(void *context, const records_evaluation *e, ev_error *err) {
+    (void)err;
+    *(json_int_t *)context += e->let_through;
+    return EV_OK;
+}
+
+/* The stored children that were let through, those without a score too. */
+static json_int_t stored_let_through(const char *path) {
+    records *r = NULL;
+    json_int_t count = 0;
+    assert_int_equal(records_open_read(path, &r, NULL), EV_OK);
+    assert_int_equal(records_each(r, 0, "search", count_let_through, &count, NULL), EV_OK);
+    records_close(r);
+    return count;
+}
+
 /* What was let through while a timer had nothing to do is so when the run goes on. */
 static void test_resumed(void **state) {
     (void)state;
@@ -137,6 +154,7 @@ static void test_resumed(void **state) {
                          "--workers", "2", "--records", records, "--resume", "--json"),
                  0);
     assert_int_equal(ev_json_integer(report, "evaluations", 0), 60);
+    assert_int_equal(gpus(report, "let_through"), stored_let_through(records));
     json_decref(report);
 }
 
