@@ -94,9 +94,10 @@ static ev_status check_domain(const task *t, const ev_json *doc, size_t index, c
     if (task_range_has(&range, value.real))
         return EV_OK;
     return ev_json_fail(doc, where, err,
-                        "case %s: the scalar %s is %g, outside its domain; change the case or the "
-                        "domain",
-                        c->name, argument->name, value.real);
+                        "case %s: the scalar %s is %g, outside its domain (%s%g to %g); change the "
+                        "case or the domain",
+                        c->name, argument->name, value.real, range.positive ? "above 0, " : "",
+                        range.low, range.high);
 }
 
 static ev_status check_case(const task *t, const ev_json *doc, size_t index, ev_error *err) {

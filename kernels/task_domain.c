@@ -52,6 +52,15 @@ static ev_status bound_of(const char *expression, const char *name, const expr_s
     return EV_OK;
 }
 
+/* A bound is a value of the argument's type, as the argument is. */
+static double rounded_to(ev_type type, double bound) {
+    if (!ev_type_is_float(type) || !isfinite(bound))
+        return bound;
+    uint64_t room = 0;
+    ev_type_set(type, &room, 0, bound);
+    return ev_type_get(type, &room, 0);
+}
+
 /* What the generator of an integer buffer promises of the elements. */
 static ev_status add_generated(const task *t, const task_argument *argument, const task_case *c,
                                task_range *range, ev_error *err) {
@@ -86,6 +95,8 @@ static ev_status add_given(const task *t, const task_argument *argument, const t
     EV_TRY(task_case_scope(t, c, &room, err));
     EV_TRY(bound_of(d->min, "min", &room.scope, &range->low, err));
     EV_TRY(bound_of(d->max, "max", &room.scope, &range->high, err));
+    range->low = rounded_to(argument->type, range->low);
+    range->high = rounded_to(argument->type, range->high);
     if (range->low > range->high)
         return ev_fail(err, EV_BAD, "\"min\" is %g, and \"max\" is %g; swap them", range->low,
                        range->high);

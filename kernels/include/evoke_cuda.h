@@ -36,7 +36,17 @@
  * so structural edits and LLVM may move and copy the call. */
 #define EVOKE_PURE __attribute__((const))
 
+/* Types of the C library that nvcc declares in every source. */
 typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef long ssize_t;
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
 
 /* nvcc includes math.h, which has these. A source may do so, too, and define them again. */
 #ifndef INFINITY

@@ -400,7 +400,7 @@ static const mistake MISTAKES[] = {
     {"\"value\": \"n / 2.0\"", "\"domain\": {\"min\": 2, \"max\": 1}, \"value\": 1",
      ":7:", "\"min\" is 2, and \"max\" is 1; swap them"},
     {"\"value\": \"n / 2.0\"", "\"domain\": {\"min\": 2}, \"value\": 1",
-     ":7:", "case smoke: the scalar half is 1, outside its domain; change the case or the domain"},
+     ":7:", "case smoke: the scalar half is 1, outside its domain (2 to inf)"},
     {"\"value\": \"n / 2.0\"", "\"domain\": {\"sorted\": true}, \"value\": 1",
      ":7:", "the scalar half has one value; leave \"sorted\""},
     {"\"type\": \"s32\"", "\"type\": \"s32\", \"domain\": {\"finite\": true}",
@@ -620,6 +620,14 @@ static void test_domain(void **state) {
     task_free(t);
 }
 
+/* The ends of a domain are values of the argument's type: 0.1 is within 0.1 to 0.1 in 32 bits. */
+static void test_domain_ends(void **state) {
+    task_free(load_with(*state, "\"value\": \"n / 2.0\"",
+                        "\"domain\": {\"min\": 0.1, \"max\": 0.1}, \"value\": 0.1"));
+    task_free(load_with(*state, "\"value\": \"n / 2.0\"",
+                        "\"domain\": {\"min\": 1e-12, \"max\": 1e-12}, \"value\": 1e-12"));
+}
+
 /* A scalar is free if nothing but the kernel sees its name. */
 static void test_free_scalars(void **state) {
     task *t = load_with(*state, "\"value\": \"n / 2.0\"", "\"value\": 0.5");
@@ -686,6 +694,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_headers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_too_many_headers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_domain, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_domain_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_scalars, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_reference, set_up, tear_down),

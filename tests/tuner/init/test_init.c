@@ -71,6 +71,7 @@ static void plain_files_become_tasks_that_check(void **state) {
         {"nbody.cu", NULL, {"\"count\": \"3 * count\"", "\"4 * count\"", "\"block\": \"128\""}},
         {"rows.cu", "softmax", {"\"grid\": \"rows\"", "\"rows\": ", "\"block\": \"256\""}},
         {"transpose.cu", NULL, {"\"nx / 32\"", "\"nx\": 32", "\"ny\": 64"}},
+        {"clib_types.cu", NULL, {"\"name\": \"by\", \"kind\": \"scalar\", \"type\": \"s64\""}},
         {"particles.cu", NULL, {"\"7 * count\"", "\"inout\"", "\"block\": \"64\""}},
         {"convolution.cu",
          NULL,
