@@ -156,6 +156,42 @@ void dropout_indices_chunk(const corpus_request *request, void *state, uint64_t 
         out[i] = kept[first + i];
 }
 
+/* A row's part of the entries; 0: the row is empty. */
+static double row_weight(const corpus_request *request, uint64_t row) {
+    double spread = request->values[1];
+    uint64_t places = stream_of(request->seed, STREAM_PLACE);
+    if (random_unit(random_mix(places, row)) < request->values[2])
+        return 0;
+    return random_exp(spread * random_normal(random_mix(request->seed, row)));
+}
+
+/* The rows are as long as their weights want, rounded where a row ends. If all rows are empty, the
+ * last one has the entries. */
+ev_status row_offsets_begin(const corpus_request *request, void **state, ev_error *err) {
+    uint64_t length = request->length;
+    double of = request->values[0], sum = 0;
+    double *ends = malloc((length + 1) * sizeof *ends);
+    if (ends == NULL)
+        return ev_fail_memory(err, (length + 1) * sizeof *ends);
+    ends[0] = 0;
+    for (uint64_t row = 1; row < length; row++)
+        ends[row] = sum += row_weight(request, row - 1);
+    for (uint64_t row = 1; row < length; row++)
+        ends[row] = sum > 0 ? floor(of * (ends[row] / sum)) : 0;
+    if (length > 1)
+        ends[length - 1] = of;
+    *state = ends;
+    return EV_OK;
+}
+
+void row_offsets_chunk(const corpus_request *request, void *state, uint64_t first, size_t count,
+                       double *out) {
+    (void)request;
+    const double *ends = state;
+    for (size_t i = 0; i < count; i++)
+        out[i] = ends[first + i];
+}
+
 void alternating_chunk(const corpus_request *request, void *state, uint64_t first, size_t count,
                        double *out) {
     (void)state;

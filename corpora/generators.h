@@ -15,6 +15,7 @@ typedef void corpus_chunk_fn(const corpus_request *request, void *state, uint64_
 #include "corpora/generators.def"
 #undef CORPUS_GENERATOR
 
-corpus_begin_fn relu_mask_begin, gradient_begin, dropout_indices_begin, image_begin;
+corpus_begin_fn relu_mask_begin, gradient_begin, dropout_indices_begin, row_offsets_begin,
+    image_begin;
 
 #endif

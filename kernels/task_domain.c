@@ -74,6 +74,10 @@ static ev_status add_generated(const task *t, const task_argument *argument, con
         range->high = request.values[0] - 1;
         range->sorted = range->distinct =
             request.values[1] == 0 || request.values[1] >= (double)request.length;
+    } else if (strcmp(request.generator->name, "row_offsets") == 0) {
+        range->low = 0;
+        range->high = request.values[0];
+        range->sorted = true;
     }
     return EV_OK;
 }

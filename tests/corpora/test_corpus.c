@@ -37,6 +37,9 @@ static const golden GOLDENS[] = {
      {750, 0.1, 0.5},
      "5344a6a1b88fbf52be0849aefe5a162db589c716a434f2a5b29679d8e9a2af55"},
     {"dropout_indices", {7000}, "35b53ef60c8c902fd98786734061e0606b7b9783b4505234899251de9e9f994c"},
+    {"row_offsets",
+     {30000, 0.5, 0.1},
+     "9a9e2f518372ff6dd0098ceb1ee7cad03f6b0e50dd83326c77d8f4d5b783dcf1"},
     {"image", {19, 23, 3, 1}, "abfa43760345c9dab02ec9d6bcdaa481f6f736c3fd1b6c938568ed2a590e1776"},
     {"zeros", {0}, "ff6698a6e831ffcf47af2fed388ffc262f319e72b26cd140929d1e19b1246ad4"},
     {"ones", {0}, "3300ce5ce761cddb23b57207c8840f90e394e99444f53d054c9722b0525eb827"},
@@ -47,9 +50,13 @@ static const golden GOLDENS[] = {
     {"one_hot", {37}, "676ddf1f4deedc0d2d4728efdb66ec72937066470828e03e1c23a49042dcf300"},
 };
 
+static bool is_of_indices(const char *generator) {
+    return strcmp(generator, "dropout_indices") == 0 || strcmp(generator, "row_offsets") == 0;
+}
+
 static corpus_request request_of(const golden *g, uint64_t length) {
     corpus_request r = {.generator = corpus_generator_find(g->name),
-                        .type = strcmp(g->name, "dropout_indices") == 0 ? EV_S32 : EV_F32,
+                        .type = is_of_indices(g->name) ? EV_S32 : EV_F32,
                         .length = length,
                         .seed = 12345};
     assert_non_null(r.generator);
@@ -199,6 +206,41 @@ static void test_dropout_draws(void **state) {
     for (int draw = 1; draw < DRAWS - 1; draw++)
         assert_memory_not_equal(kept + (ptrdiff_t)draw * K, kept, sizeof alone);
     assert_true(kept[LENGTH - 1] > OF / 2); /* 13 of 50, spread over all */
+}
+
+/* The offsets ascend from 0 to the number of entries; rows are as even and as empty as they are
+ * told to be. */
+static void test_row_offsets(void **state) {
+    (void)state;
+    enum { ROWS = 2000, OF = 20000 };
+    static const struct {
+        double spread, empty;
+        int least, most; /* of rows that are empty */
+    } rows[] = {{0, 0, 0, 0}, {1, 0, 0, 60}, {0.5, 0.3, 540, 660}, {0, 1, ROWS - 1, ROWS - 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        golden g = {"row_offsets", {OF, rows[i].spread, rows[i].empty}, ""};
+        corpus_request request = request_of(&g, ROWS + 1);
+        int32_t offsets[ROWS + 1];
+        int empty = 0;
+        fill(&request, 0, ROWS + 1, offsets);
+        assert_int_equal(offsets[0], 0);
+        assert_int_equal(offsets[ROWS], OF);
+        for (int row = 0; row < ROWS; row++) {
+            int entries = offsets[row + 1] - offsets[row];
+            assert_true(entries >= 0);
+            empty += entries == 0;
+            if (rows[i].spread == 0 && rows[i].empty == 0)
+                assert_in_range(entries, OF / ROWS - 1, OF / ROWS + 1);
+        }
+        assert_in_range(empty, rows[i].least, rows[i].most);
+    }
+    golden none = {"row_offsets", {0, 1, 0}, ""};
+    corpus_request request = request_of(&none, 3), one = request_of(&none, 1);
+    int32_t offsets[3] = {7, 7, 7};
+    fill(&request, 0, 3, offsets);
+    assert_true(offsets[0] == 0 && offsets[1] == 0 && offsets[2] == 0);
+    fill(&one, 0, 1, offsets);
+    assert_int_equal(offsets[0], 0);
 }
 
 /* Each neuron is kept equally often. */
@@ -474,11 +516,11 @@ int main(void) {
         cmocka_unit_test(test_seed_matters),   cmocka_unit_test(test_density),
         cmocka_unit_test(test_mask_structure), cmocka_unit_test(test_dropout_exact),
         cmocka_unit_test(test_dropout_draws),  cmocka_unit_test(test_dropout_even),
-        cmocka_unit_test(test_distributions),  cmocka_unit_test(test_sparse_rows),
-        cmocka_unit_test(test_ranks),          cmocka_unit_test(test_edge_cases),
-        cmocka_unit_test(test_splits),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_types),          cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_types_are_held),
+        cmocka_unit_test(test_row_offsets),    cmocka_unit_test(test_distributions),
+        cmocka_unit_test(test_sparse_rows),    cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_edge_cases),     cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_types),
+        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_types_are_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
