@@ -81,6 +81,7 @@ typedef enum ir_form {
     IR_FORM_GUARDED,
     IR_FORM_MEMBERS,
     IR_FORM_BALANCED,
+    IR_FORM_NESTED,
     IR_FORM_COUNT
 } ir_form;
 

@@ -100,9 +100,9 @@ static json_t *anchor_json(const ir_anchor *anchor) {
     return json_string(text);
 }
 
-static const char *const form_names[] = {"",         "strided", "neighbours", "far",
-                                         "padded",   "equal",   "multiple",   "kept",
-                                         "interior", "guarded", "members",    "balanced"};
+static const char *const form_names[] = {"",        "strided",  "neighbours", "far",      "padded",
+                                         "equal",   "multiple", "kept",       "interior", "guarded",
+                                         "members", "balanced", "nested"};
 _Static_assert(sizeof form_names / sizeof form_names[0] == IR_FORM_COUNT, "one name a form");
 
 const char *ir_form_name(ir_form form) {

@@ -410,9 +410,6 @@ struct fit_paths {
     uint64_t written; /* output elements that the unmodified start writes in the sample */
 };
 
-/* Limit of thread instructions of a candidate, by those of the baseline. Where the baseline's own
- * are limited, a candidate that does not end is cut after a multiple of that limit. */
-double fit_fuel_of(const fitness *f, double instructions);
 /* Limit of thread instructions of a launch that runs `run` blocks at a timed case, or UINT64_MAX. A
  * variant that exceeds the limit is hopeless (candidate.hopeless): its blocks take that long even
  * if every SM issues all it can. `grid`: blocks of a grid whose blocks are alike, so that those
@@ -458,7 +455,9 @@ typedef struct fit_run_options {
     vm_checks checks;
     uint64_t seed; /* seed of the order of warps */
     uint32_t jobs; /* host threads for an untimed run; 0: one */
-    uint64_t fuel; /* limit of thread instructions for the run; 0: a multiple of the baseline's */
+    uint64_t fuel; /* limit of thread instructions for the run; 0: a multiple of the baseline's,
+                      and some for each thread */
+    double instructions; /* those of the baseline, if the inputs are not the case's own; else 0 */
     uint64_t *executions;
     double *stalls;
     model_site *sites;

@@ -24,6 +24,9 @@
 /* The least fuel, so that a kernel with large tiles, or with many threads for one of the
  * baseline's, is not out of fuel at a tiny case. */
 #define FUEL_LEAST UINT64_C(32000000)
+/* Beside it, instructions of each thread: a team of a block's threads for one of the baseline's has
+ * each thread compute coordinates, test bounds and exchange, however little there is to share. */
+#define FUEL_OF_THREAD 4096
 #define MOST_OF_BASELINES 32 /* limits of the baseline's run, where it has one of its own */
 
 /* A sampled run must write this share of the elements that the baseline writes for the same share
@@ -66,19 +69,30 @@ uint64_t fit_fuel_of_blocks(const gpu *g, const fit_case *c, const candidate *wh
     return (uint64_t)fmin(fuel, 1e18) + FUEL_LEAST;
 }
 
-double fit_fuel_of(const fitness *f, double instructions) {
+/* Limit of thread instructions of a candidate, by those of the baseline. Where the baseline's own
+ * are limited, a candidate that does not end is cut after a multiple of that limit. */
+static double fuel_of(const fitness *f, double instructions) {
     double fuel = (double)f->options.fuel_factor * instructions;
     return f->options.baseline_fuel > 0
                ? fmin(fuel, MOST_OF_BASELINES * (double)f->options.baseline_fuel)
                : fuel;
 }
 
+static uint64_t threads_of(const launch_geometry *l) {
+    return (uint64_t)l->block[0] * l->block[1] * l->block[2];
+}
+
 /* `blocks`: that the launch runs. `grid`: see fit_fuel_of_blocks. */
-static uint64_t fuel_for(const fitness *f, const fit_case *c, const candidate *who, double share,
-                         uint64_t blocks, uint64_t grid) {
+static uint64_t fuel_for(const fitness *f, const fit_case *c, const candidate *who,
+                         const fit_run_options *options, const fit_run *run, uint64_t blocks,
+                         uint64_t grid) {
+    if (options->fuel > 0)
+        return options->fuel;
     if (!c->baseline.done)
         return baseline_fuel(f);
-    double fuel = fit_fuel_of(f, c->baseline.instructions) * share;
+    double own = options->instructions > 0 ? options->instructions : c->baseline.instructions;
+    double threads = (double)blocks * (double)threads_of(&run->launch);
+    double fuel = fuel_of(f, own) * run->share + threads * FUEL_OF_THREAD;
     uint64_t most = fit_fuel_of_blocks(device_description(f->d), c, who, blocks, grid);
     return (uint64_t)fmin(fuel + (double)FUEL_LEAST, (double)most);
 }
@@ -269,8 +283,7 @@ static ev_status run_packed(fitness *f, fit_case *c, const fit_trial *trial, boo
     EV_TRY(choose_blocks(f, c, trial, options, l, sample, out, err));
     uint64_t grid = blocks_of(&out->launch), blocks = l->sample_count > 0 ? l->sample_count : grid;
     bool shares = sample->shares_sms || blocks == grid;
-    l->fuel = options->fuel > 0 ? options->fuel
-                                : fuel_for(f, c, trial->who, out->share, blocks, shares ? grid : 0);
+    l->fuel = fuel_for(f, c, trial->who, options, out, blocks, shares ? grid : 0);
     return launch(f, trial, l, begins, options, out, err);
 }
 

@@ -240,10 +240,8 @@ static vm_checks checks_of(const fit_case *c) {
 
 static ev_status compare_varied(fitness *f, fit_case *c, const fit_trial *trial, uint64_t schedule,
                                 fit_result *r, ev_error *err) {
-    fit_run_options options = {.checks = checks_of(c),
-                               .seed = schedule,
-                               .fuel =
-                                   (uint64_t)(fit_fuel_of(f, c->varied.instructions) + FUEL_SLACK)};
+    fit_run_options options = {
+        .checks = checks_of(c), .seed = schedule, .instructions = c->varied.instructions};
     accuracy_limits limits = limits_of(f, c);
     memset(r, 0, sizeof *r);
     EV_TRY(fit_run_case(f, c, trial, &options, &r->run, err));

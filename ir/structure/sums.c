@@ -70,6 +70,15 @@ static bool all_lead_to(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi, 
     return true;
 }
 
+/* Whether a loop inside goes on with the sum: its PHI begins with the sum so far, and what the PHI
+ * takes from turn to turn is the PHI combined with other values. */
+static bool goes_on(const ir_sums *p, const ir_loop *inner, LLVMValueRef value, LLVMValueRef phi,
+                    ir_sum_kind *kind, unsigned depth) {
+    return inner->preheader != IR_NONE && inner->latch != IR_NONE &&
+           leads_to(p, ir_flow_incoming(p->flow, value, inner->preheader), phi, kind, depth) &&
+           leads_to(p, ir_flow_incoming(p->flow, value, inner->latch), value, kind, depth);
+}
+
 /* Whether `value` is the PHI combined with other values by operations of one kind, whose results go
  * nowhere else in the loop. */
 static bool leads_to(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi, ir_sum_kind *kind,
@@ -78,6 +87,9 @@ static bool leads_to(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi, ir_
         return true;
     if (depth == 0 || !ir_sums_hold(p, value))
         return false;
+    const ir_loop *inner = ir_sums_inner(p, value);
+    if (inner)
+        return goes_on(p, inner, value, phi, kind, depth - 1);
     if (LLVMIsASelectInst(value) || (LLVMIsAPHINode(value) && LLVMGetInstructionParent(value) !=
                                                                   p->flow->blocks[p->loop->header]))
         return all_lead_to(p, value, phi, kind, depth - 1);
@@ -102,8 +114,11 @@ static bool stays_in_sum(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi,
         ir_sum_kind kind = IR_SUM_NONE;
         if (!ir_sums_hold(p, user) || user == phi)
             continue;
-        if (depth == 0 || !leads_to(p, user, phi, &kind, DEEPEST_SUM) ||
-            !stays_in_sum(p, user, phi, depth - 1))
+        if (depth == 0 || !leads_to(p, user, phi, &kind, DEEPEST_SUM))
+            return false;
+        const ir_loop *inner = ir_sums_inner(p, user);
+        bool is_back = inner && ir_flow_incoming(p->flow, user, inner->latch) == value;
+        if (!is_back && !stays_in_sum(p, user, phi, depth - 1))
             return false;
     }
     return true;
@@ -271,6 +286,9 @@ static ev_status add_sum(ir_sums *p, LLVMValueRef phi, ev_error *err) {
     bool is_plain = is_sum && !it->runs;
     if (!is_plain && ir_sum_is_word(LLVMTypeOf(phi)) && is_pick(p, phi, next))
         *it = (ir_sum){.phi = phi, .kind = IR_SUM_PICK};
+    else if (it->runs && ir_sums_nest(p, phi))
+        return ev_fail(err, EV_BAD,
+                       "a turn of the loop uses a sum that a loop inside it goes on with");
     else if (!is_sum)
         return ev_fail(err, EV_BAD,
                        "a value that the loop carries from turn to turn is no sum of 32-bit "
@@ -457,8 +475,16 @@ void ir_share_turns(const ir_share *share, const ir_sums *sums, ir_gather *out) 
     if (sums->key != IR_NONE)
         out->when = write_when(share, sums, start);
     for (uint32_t i = 0; i < sums->count; i++) {
-        const ir_sum *it = &sums->items[i];
-        (it->kind == IR_SUM_STEP ? spread_count : ir_share_start)(share, sums, it);
+        if (sums->items[i].kind != IR_SUM_STEP)
+            ir_share_start(share, sums, &sums->items[i]);
+    }
+    ir_share_counters(share, sums);
+}
+
+void ir_share_counters(const ir_share *share, const ir_sums *sums) {
+    for (uint32_t i = 0; i < sums->count; i++) {
+        if (sums->items[i].kind == IR_SUM_STEP)
+            spread_count(share, sums, &sums->items[i]);
     }
 }
 

@@ -13,7 +13,7 @@
 
 #include "ir/structure/structure_internal.h"
 
-enum { IR_MOST_SUMS = 32 };
+enum { IR_MOST_SUMS = 72 };
 
 typedef enum ir_sum_kind {
     IR_SUM_NONE,
@@ -77,6 +77,11 @@ bool ir_sums_hold(const ir_sums *sums, LLVMValueRef value);
  * conditions. *kind is IR_SUM_NONE at first. */
 bool ir_sum_leads_to(const ir_sums *sums, LLVMValueRef value, LLVMValueRef phi, ir_sum_kind *kind);
 
+/* The loop inside of the one of the sums whose header has a PHI; NULL: none. */
+const ir_loop *ir_sums_inner(const ir_sums *sums, LLVMValueRef phi);
+/* Whether a loop inside goes on with the sum of a PHI. */
+bool ir_sums_nest(const ir_sums *sums, LLVMValueRef phi);
+
 /* How the turns of a kernel's loops are shared by the threads of a group. */
 typedef struct ir_share {
     ir_structure *s;
@@ -99,10 +104,23 @@ typedef struct ir_gather {
 /* Lets the thread at place l begin at the l-th turn and go on by as many turns as the group has
  * threads, and gives all but the first a neutral value in place of each sum's start. */
 void ir_share_turns(const ir_share *share, const ir_sums *sums, ir_gather *out);
+/* Spreads the loop's counters alone. */
+void ir_share_counters(const ir_share *share, const ir_sums *sums);
 /* What ir_share_turns does, for a loop with running sums, by a group of at most IR_WARP lanes side
  * by side. */
 ev_status ir_share_rounds(const ir_share *share, const ir_sums *sums, ir_gather *out,
                           ev_error *err) EV_CHECKED;
+/* Two loops, one in the other, that make the same sums (nest.c). */
+typedef struct ir_nest {
+    uint32_t rows; /* of the group's threads */
+    ir_sums outer, inner;
+} ir_nest;
+/* EV_BAD, with the reason: the turns of the loop and of the one inside cannot be shared by rows of
+ * `threads` threads, 4 at least and a power of two. */
+ev_status ir_nest_find(const ir_flow *flow, const ir_loop *outer, uint32_t threads, ir_nest *out,
+                       ev_error *err) EV_CHECKED;
+/* What ir_share_turns does, for both loops; `out` is of the outer one. */
+void ir_nest_share(const ir_share *share, const ir_nest *nest, ir_gather *out);
 /* EV_BAD, with the reason: the turns of a loop with running sums cannot be made together. */
 ev_status ir_running_check(const ir_share *share, const ir_sums *sums, ev_error *err) EV_CHECKED;
 /* Takes what this thread ends the loop with; the builder then stands behind the loop. */

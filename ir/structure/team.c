@@ -13,6 +13,8 @@
  *   strided     the threads of a team stand a row of kernel threads apart, so neighbours along x
  *               stay neighbours: what neighbouring threads read is adjacent. They exchange by
  *               shared memory.
+ *   nested      the threads of a team stand side by side along x, in rows of a warp at most. Rows
+ *               share the turns of a loop, and the threads of a row those of the loop inside.
  *
  * Exchange by shared memory needs barriers, so early returns become predicates first
  * (predicate.c), unless a block is one team. */
@@ -36,8 +38,10 @@ typedef struct teaming {
     uint32_t own;   /* of these, the ones whose work a block does */
     uint32_t rows;  /* threads of the block along y and z */
     bool is_strided;
+    bool is_nested;
     uint32_t within; /* loops that hold this one are not spread; IR_NONE: no anchor was given */
     ir_sums loops[MOST_LOOPS];
+    ir_nest nests[MOST_LOOPS]; /* without rows: the loop is spread alone */
     ir_gather gathers[MOST_LOOPS];
     uint32_t loop_count;
     bool *is_shared_out; /* by block of code: in a loop whose turns are spread */
@@ -58,8 +62,12 @@ static ev_status check_option(teaming *t, const ir_edit *edit, ev_error *err) {
     int64_t size = edit->has_option ? edit->option : 0;
     if (size < 2 || size > MOST_THREADS || (size & (size - 1)) != 0)
         return ev_fail(err, EV_BAD, "\"option\" is no power of two from 2 to %d", MOST_THREADS);
-    if (edit->form != IR_FORM_NEIGHBOURS && edit->form != IR_FORM_STRIDED)
-        return ev_fail(err, EV_BAD, "\"form\" is not \"neighbours\" or \"strided\"");
+    t->is_strided = edit->form == IR_FORM_STRIDED;
+    t->is_nested = edit->form == IR_FORM_NESTED;
+    if (edit->form != IR_FORM_NEIGHBOURS && !t->is_strided && !t->is_nested)
+        return ev_fail(err, EV_BAD, "\"form\" is not \"neighbours\", \"strided\" or \"nested\"");
+    if (t->is_nested && size < 4)
+        return ev_fail(err, EV_BAD, "a nest needs a team of 4 threads at least");
     t->within = IR_NONE;
     if (edit->anchor.kind == IR_ANCHOR_LOOP) {
         t->within = ir_loop_find(&t->flow, edit->anchor.path);
@@ -67,7 +75,6 @@ static ev_status check_option(teaming *t, const ir_edit *edit, ev_error *err) {
             return ev_fail(err, EV_BAD, "\"anchor\" is no loop of the kernel, like \"loop 0\"");
     }
     t->size = (uint32_t)size;
-    t->is_strided = edit->form == IR_FORM_STRIDED;
     t->block = block[0];
     t->rows = block[1] * block[2];
     uint32_t warp = t->block < IR_WARP ? t->block : IR_WARP;
@@ -134,13 +141,24 @@ static bool is_around(const teaming *t, uint32_t loop) {
            t->flow.loops[loop].holds[t->flow.loops[t->within].header];
 }
 
+/* Takes a loop with the one inside, if the edit is of such nests. `why`: what stands against it. */
+static bool takes_nest(teaming *t, const ir_loop *loop, ev_error *why) {
+    ir_nest *nest = &t->nests[t->loop_count];
+    if (!t->is_nested || ir_nest_find(&t->flow, loop, t->size, nest, why) != EV_OK) {
+        nest->rows = 0;
+        return false;
+    }
+    t->loops[t->loop_count++] = nest->outer;
+    return true;
+}
+
 /* Lists the outermost loops whose turns can be spread. `why` tells of the last that cannot. */
 static ev_status list_loops(teaming *t, ev_error *err) {
     ev_error why = {0};
     for (uint32_t l = 0; l < t->flow.loop_count && t->loop_count < MOST_LOOPS; l++) {
         ir_sums *sums = &t->loops[t->loop_count];
         const ir_loop *loop = &t->flow.loops[l];
-        if (is_in_spread(t, l) || is_around(t, l) ||
+        if (is_in_spread(t, l) || is_around(t, l) || takes_nest(t, loop, &why) ||
             ir_sums_find(&t->flow, loop, t->size, sums, &why) != EV_OK)
             continue;
         if (!ir_turns_are_apart(t->s->base->module, &t->flow, loop))
@@ -156,7 +174,10 @@ static ev_status list_loops(teaming *t, ev_error *err) {
         else if (does_work(t, sums))
             t->loop_count++;
     }
-    if (t->loop_count == 0)
+    bool nests = false;
+    for (uint32_t k = 0; k < t->loop_count; k++)
+        nests |= t->nests[k].rows > 0;
+    if (t->loop_count == 0 || nests != t->is_nested)
         return ev_fail(err, EV_BAD, "no loop's turns can be spread: %s",
                        why.text[0] ? why.text : "no loop makes a sum or writes");
     t->is_shared_out = EV_NEW_ARRAY(t->s->arena, bool, t->flow.count + 1);
@@ -500,7 +521,9 @@ static ev_status team(teaming *t, const ir_edit *edit, ev_error *err) {
     EV_TRY(check_writes(t, err));
     write_coordinates(t);
     for (uint32_t k = 0; k < t->loop_count; k++) {
-        if (t->loops[k].runs)
+        if (t->nests[k].rows > 0)
+            ir_nest_share(&t->share, &t->nests[k], &t->gathers[k]);
+        else if (t->loops[k].runs)
             EV_TRY(ir_share_rounds(&t->share, &t->loops[k], &t->gathers[k], err));
         else
             ir_share_turns(&t->share, &t->loops[k], &t->gathers[k]);

@@ -34,6 +34,8 @@ static const char *const places[IR_FORM_COUNT] = {
     [IR_FORM_GUARDED] = "",
     [IR_FORM_MEMBERS] = "",
     [IR_FORM_BALANCED] = "",
+    [IR_FORM_NESTED] =
+        ", whose rows share the turns of a loop, and the threads of a row those of the loop inside",
     [IR_FORM_KEPT] = " a block apart, while the last blocks do nothing",
 };
 

@@ -778,6 +778,7 @@ extern "C" __global__ void chained(PARAMETERS) {
 }
 
 #include "kernels_atomics.cu"
+#include "kernels_nests.cu"
 #include "kernels_places.cu"
 #include "kernels_running.cu"
 #include "kernels_turns.cu"

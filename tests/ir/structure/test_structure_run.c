@@ -178,6 +178,16 @@ static const subject subjects[] = {
     {"turned_rows", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"chosen_store", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
     {"local_rows", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nest_twice", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nest_several", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nest_beside", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nest_some", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nest_squares", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nest_runs", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nest_uses", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nest_deep", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nest_turns", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
+    {"nest_writes", {"ceil_div(m, 4)", "1", "1"}, {4, 1, 1}},
 };
 
 #define COARSEN(anchor, option, form)                                                              \
@@ -196,6 +206,10 @@ static const subject subjects[] = {
 #define TEAM_IN(loop, option)                                                                      \
     "{\"kind\":\"split-threads\",\"anchor\":\"loop " loop "\",\"option\":" #option                 \
     ",\"form\":\"neighbours\"}"
+
+#define NEST_IN(loop, option)                                                                      \
+    "{\"kind\":\"split-threads\",\"anchor\":\"loop " loop "\",\"option\":" #option                 \
+    ",\"form\":\"nested\"}"
 
 #define TURNS(loop, option)                                                                        \
     "{\"kind\":\"unroll-turns\",\"anchor\":\"loop " loop "\",\"option\":" #option "}"
