@@ -88,7 +88,7 @@ static uint64_t fuel_for(const fitness *f, const fit_case *c, const candidate *w
                          uint64_t grid) {
     if (options->fuel > 0)
         return options->fuel;
-    if (!c->baseline.done)
+    if (options->instructions <= 0 && !c->baseline.done)
         return baseline_fuel(f);
     double own = options->instructions > 0 ? options->instructions : c->baseline.instructions;
     double threads = (double)blocks * (double)threads_of(&run->launch);
