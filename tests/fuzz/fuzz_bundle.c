@@ -208,9 +208,8 @@ static void use_variant(evoke_bundle *b, evoke_variant *v) {
         size_t count = plan->range_count < 64 ? plan->range_count : 64;
         for (size_t i = 0; i < count; i++) {
             const launch_range *r = &plan->ranges[i];
-            numbers[i] = (evoke_number){r->name, turn == 0   ? r->low
-                                                 : turn == 1 ? r->high
-                                                             : far[turn - 2]};
+            double border = turn == 0 ? r->low : r->high;
+            numbers[i] = (evoke_number){r->name, turn < 2 ? border : far[turn - 2]};
         }
         const evoke_shape shape = {numbers, count};
         launch(v, &shape);

@@ -300,7 +300,7 @@ static void no_winner_is_wrong_between_the_cases(void **state) {
     cli_write("late.cu", late);
     cli_copy_changed("task.json", "late.json", "scale.cu", "late.cu");
     cli_copy_changed("late.json", "late.json", "\"oracle.c\"", "\"baseline\"");
-    ev_proc_result r = CLI_RUN("tune", cli_path("late.json"), "--bold", "--evaluations", "200",
+    ev_proc_result r = CLI_RUN("tune", cli_path("late.json"), "--bold", "--evaluations", "600",
                                "--records", cli_path("late.sqlite"), "--out", cli_path("late"));
     cli_expect(&r, 0);
     assert_non_null(strstr(ev_str_text(&r.err), "stress: case stress-plain-1-"));
