@@ -83,18 +83,9 @@ static bool list_chain(chain *c, LLVMValueRef value) {
 
 /* Whether a use is the addition itself, or hands the sum on to the next turn. */
 static bool is_within(const chain *c, LLVMUseRef use) {
-    LLVMValueRef user = LLVMGetUser(use), value = LLVMGetUsedValue(use);
-    unsigned first, last;
-    if (user == c->it->phi)
-        return true;
-    if (!is_in_chain(c, user))
-        return false;
-    sum_operands(user, &first, &last);
-    for (unsigned k = first; k <= last; k++) {
-        if (LLVMGetOperand(user, k) == value)
-            return true;
-    }
-    return false;
+    LLVMValueRef user = LLVMGetUser(use);
+    return user == c->it->phi ||
+           (is_in_chain(c, user) && ir_sum_is_taken(user, LLVMGetUsedValue(use)));
 }
 
 static void note_users(const chain *c, LLVMValueRef value);

@@ -107,6 +107,19 @@ bool ir_sum_leads_to(const ir_sums *sums, LLVMValueRef value, LLVMValueRef phi, 
     return leads_to(sums, value, phi, kind, DEEPEST_SUM);
 }
 
+bool ir_sum_is_taken(LLVMValueRef user, LLVMValueRef value) {
+    unsigned first = 0, last = UINT32_MAX;
+    if (LLVMIsASelectInst(user))
+        first = 1;
+    else if (!LLVMIsAPHINode(user))
+        (void)ir_sum_kind_of(user, &first, &last);
+    for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(user); k++) {
+        if (LLVMGetOperand(user, k) == value && (k < first || k > last))
+            return false;
+    }
+    return true;
+}
+
 /* Whether every use in the loop of what is between the PHI and `end` is in the sum as well. */
 static bool stays_in_sum(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi, unsigned depth) {
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
@@ -114,7 +127,8 @@ static bool stays_in_sum(const ir_sums *p, LLVMValueRef value, LLVMValueRef phi,
         ir_sum_kind kind = IR_SUM_NONE;
         if (!ir_sums_hold(p, user) || user == phi)
             continue;
-        if (depth == 0 || !leads_to(p, user, phi, &kind, DEEPEST_SUM))
+        if (depth == 0 || !leads_to(p, user, phi, &kind, DEEPEST_SUM) ||
+            !ir_sum_is_taken(user, value))
             return false;
         const ir_loop *inner = ir_sums_inner(p, user);
         bool is_back = inner && ir_flow_incoming(p->flow, user, inner->latch) == value;

@@ -66,6 +66,8 @@ ev_status ir_sums_check_wrap(ir_sums *p, ev_error *err) EV_CHECKED;
 /* The operands of an instruction that may be the sum so far: first to last. IR_SUM_NONE: it
  * combines nothing. */
 ir_sum_kind ir_sum_kind_of(LLVMValueRef insn, unsigned *first, unsigned *last);
+/* Whether an instruction uses a value as the sum so far alone, and not as what is added as well. */
+bool ir_sum_is_taken(LLVMValueRef user, LLVMValueRef value);
 /* What a combination with changes nothing; not of IR_SUM_MAX and IR_SUM_MIN, which leave numbers
  * out that are none. */
 LLVMValueRef ir_sum_neutral(ir_sum_kind kind, LLVMTypeRef type);

@@ -227,24 +227,6 @@ static bool is_met_between(const teaming *t, uint32_t from, uint32_t to) {
     return meets;
 }
 
-/* The first thread of a team writes what all have read, as soon as it has come so far. */
-static ev_status check_reads(const teaming *t, ev_error *err) {
-    for (uint32_t s = 0; s < t->flow.insn_count; s++) {
-        LLVMValueRef store = t->flow.insns[s];
-        if (!ir_share_is_effect(store) || t->is_shared_out[t->flow.home[s]])
-            continue;
-        for (uint32_t l = 0; l < t->flow.insn_count; l++) {
-            if (ir_deed_of(t->flow.insns[l]) == IR_DEED_LOAD &&
-                !ir_affine_apart(t->s->base->module, t->flow.insns[l], store) &&
-                !is_met_between(t, l, s))
-                return ev_fail(err, EV_BAD,
-                               "threads of a team read what its first one writes, and do not wait "
-                               "for each other between");
-        }
-    }
-    return EV_OK;
-}
-
 /* The loop, of those whose turns are spread, that holds an instruction; NULL: none. */
 static const ir_sums *spread_around(const teaming *t, uint32_t insn) {
     for (uint32_t k = 0; k < t->loop_count; k++) {
@@ -266,6 +248,34 @@ static uint32_t runs_with(const teaming *t, uint32_t insn) {
     return block;
 }
 
+/* Whether a thread of the team may read what the first one writes outside of the loops, at a time
+ * that nothing orders: before the write, or behind one that stands under a condition which no case
+ * needs to meet. */
+static bool may_read(const teaming *t, uint32_t load, uint32_t store) {
+    const ir_flow *flow = &t->flow;
+    if (ir_deed_of(flow->insns[load]) != IR_DEED_LOAD ||
+        ir_affine_apart(t->s->base->module, flow->insns[load], flow->insns[store]))
+        return false;
+    return !is_met_between(t, load, store) ||
+           (ir_flow_leads(flow, store, load) && !is_met_between(t, store, load) &&
+            !ir_is_led_by_told(flow, 0, runs_with(t, store)));
+}
+
+/* The first thread of a team writes what all have read, as soon as it has come so far. */
+static ev_status check_reads(const teaming *t, ev_error *err) {
+    for (uint32_t s = 0; s < t->flow.insn_count; s++) {
+        if (!ir_share_is_effect(t->flow.insns[s]) || t->is_shared_out[t->flow.home[s]])
+            continue;
+        for (uint32_t l = 0; l < t->flow.insn_count; l++) {
+            if (may_read(t, l, s))
+                return ev_fail(err, EV_BAD,
+                               "threads of a team read what its first one writes, and do not wait "
+                               "for each other between");
+        }
+    }
+    return EV_OK;
+}
+
 /* Whether where one of two accesses runs, the other one does, too, and cases show that. */
 static bool run_together(const teaming *t, uint32_t a, uint32_t b) {
     const ir_flow *flow = &t->flow;
@@ -277,6 +287,20 @@ static bool run_together(const teaming *t, uint32_t a, uint32_t b) {
            (ir_dominance_over(&flow->over, y, x) && ir_dominance_over(&flow->under, x + 1, y + 1));
 }
 
+/* Whether the team shares a loop with the one inside: no thread makes all of a turn. */
+static bool is_nest(const teaming *t, const ir_sums *loop) {
+    return t->nests[loop - t->loops].rows > 0;
+}
+
+/* Whether one thread makes the turns of one number of two loops, and both accesses are of a turn's
+ * own place. */
+static bool are_alike(const teaming *t, const ir_sums *of_a, const ir_sums *of_b, uint32_t a,
+                      uint32_t b) {
+    return of_b && !is_nest(t, of_a) && !is_nest(t, of_b) &&
+           ir_turns_are_alike(t->s->base->module, &t->flow, of_a->loop, t->flow.insns[a],
+                              of_b->loop, t->flow.insns[b]);
+}
+
 /* Whether two accesses, the first of them in a loop, may be of one place, by two threads that do
  * not wait for each other. */
 static bool may_collide(const teaming *t, uint32_t a, uint32_t b) {
@@ -285,8 +309,7 @@ static bool may_collide(const teaming *t, uint32_t a, uint32_t b) {
     const ir_sums *of_a = spread_around(t, a), *of_b = spread_around(t, b);
     assert(of_a != NULL);
     if (of_a == of_b || ir_affine_apart(module, flow->insns[a], flow->insns[b]) ||
-        (of_b && ir_turns_are_alike(module, flow, of_a->loop, flow->insns[a], of_b->loop,
-                                    flow->insns[b])) ||
+        are_alike(t, of_a, of_b, a, b) ||
         ir_turns_are_beyond(module, flow, of_a->loop, flow->insns[a], flow->insns[b],
                             run_together(t, a, b)))
         return false;
