@@ -134,6 +134,11 @@ static void draw_kept(uint64_t seed, uint64_t draw, uint64_t all, uint64_t wante
     }
 }
 
+static void copy_indices(const uint32_t *all, uint64_t first, size_t count, double *out) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = all[first + i];
+}
+
 ev_status dropout_indices_begin(const corpus_request *request, void **state, ev_error *err) {
     uint64_t all = (uint64_t)request->values[0], wanted = request->length;
     uint64_t each = request->values[1] > 0 ? (uint64_t)request->values[1] : wanted;
@@ -151,9 +156,7 @@ ev_status dropout_indices_begin(const corpus_request *request, void **state, ev_
 void dropout_indices_chunk(const corpus_request *request, void *state, uint64_t first, size_t count,
                            double *out) {
     (void)request;
-    const uint32_t *kept = state;
-    for (size_t i = 0; i < count; i++)
-        out[i] = kept[first + i];
+    copy_indices(state, first, count, out);
 }
 
 /* A row's part of the entries; 0: the row is empty. */
@@ -169,17 +172,18 @@ static double row_weight(const corpus_request *request, uint64_t row) {
  * last one has the entries. */
 ev_status row_offsets_begin(const corpus_request *request, void **state, ev_error *err) {
     uint64_t length = request->length;
-    double of = request->values[0], sum = 0;
-    double *ends = malloc((length + 1) * sizeof *ends);
+    double of = request->values[0], all = 0, sum = 0;
+    uint32_t *ends = calloc(length + 1, sizeof *ends);
     if (ends == NULL)
         return ev_fail_memory(err, (length + 1) * sizeof *ends);
-    ends[0] = 0;
     for (uint64_t row = 1; row < length; row++)
-        ends[row] = sum += row_weight(request, row - 1);
-    for (uint64_t row = 1; row < length; row++)
-        ends[row] = sum > 0 ? floor(of * (ends[row] / sum)) : 0;
+        all += row_weight(request, row - 1);
+    for (uint64_t row = 1; row < length && all > 0; row++) {
+        sum += row_weight(request, row - 1);
+        ends[row] = (uint32_t)floor(of * (sum / all));
+    }
     if (length > 1)
-        ends[length - 1] = of;
+        ends[length - 1] = (uint32_t)of;
     *state = ends;
     return EV_OK;
 }
@@ -187,9 +191,7 @@ ev_status row_offsets_begin(const corpus_request *request, void **state, ev_erro
 void row_offsets_chunk(const corpus_request *request, void *state, uint64_t first, size_t count,
                        double *out) {
     (void)request;
-    const double *ends = state;
-    for (size_t i = 0; i < count; i++)
-        out[i] = ends[first + i];
+    copy_indices(state, first, count, out);
 }
 
 void alternating_chunk(const corpus_request *request, void *state, uint64_t first, size_t count,

@@ -78,10 +78,6 @@ static double fuel_of(const fitness *f, double instructions) {
                : fuel;
 }
 
-static uint64_t threads_of(const launch_geometry *l) {
-    return (uint64_t)l->block[0] * l->block[1] * l->block[2];
-}
-
 /* `blocks`: that the launch runs. `grid`: see fit_fuel_of_blocks. */
 static uint64_t fuel_for(const fitness *f, const fit_case *c, const candidate *who,
                          const fit_run_options *options, const fit_run *run, uint64_t blocks,
@@ -91,7 +87,8 @@ static uint64_t fuel_for(const fitness *f, const fit_case *c, const candidate *w
     if (options->instructions <= 0 && !c->baseline.done)
         return baseline_fuel(f);
     double own = options->instructions > 0 ? options->instructions : c->baseline.instructions;
-    double threads = (double)blocks * (double)threads_of(&run->launch);
+    const uint32_t *block = run->launch.block;
+    double threads = (double)blocks * block[0] * block[1] * block[2];
     double fuel = fuel_of(f, own) * run->share + threads * FUEL_OF_THREAD;
     uint64_t most = fit_fuel_of_blocks(device_description(f->d), c, who, blocks, grid);
     return (uint64_t)fmin(fuel + (double)FUEL_LEAST, (double)most);

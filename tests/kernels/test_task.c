@@ -239,16 +239,18 @@ static void test_headers(void **state) {
     assert_int_equal(ev_dir_make(below, NULL), EV_OK);
     write_in(f, "k.cu",
              "#include \"evoke_cuda.h\"\n#include <a.h>\n # include\t\"below/../below/a.h\"\n"
-             "#include \"none.h\"\n#include \"below\"\n//include \"c.h\"\n#include \"broken.h\n");
+             "#include \"none.h\"\n#include \"below\"\n//include \"c.h\"\n#include "
+             "\"broken.h\n#include \"task.h\"\n");
     write_in(f, "a.h", "");
     write_in(f, "c.h", "");
     write_in(f, "broken.h", "");
     write_in(f, "below/a.h", "#include \"../b.h\"");
+    write_in(f, "task.h", ""); /* kernels/ has a file of that name */
     write_in(f, "b.h", "#include \"below/a.h\"\n#include \"b.h\"\n");
     task *t = load_good(f);
-    assert_int_equal(t->header_count, 2);
-    static const char *const places[] = {"below/a.h", "b.h"};
-    for (size_t i = 0; i < 2; i++) {
+    assert_int_equal(t->header_count, 3);
+    static const char *const places[] = {"below/a.h", "task.h", "b.h"};
+    for (size_t i = 0; i < 3; i++) {
         size_t length = strlen(t->folder);
         assert_string_equal(t->headers[i] + length + 1, places[i]);
         assert_memory_equal(t->headers[i], t->folder, length);
