@@ -57,8 +57,8 @@ static LLVMValueRef handed_on(LLVMValueRef value) {
 /* The item of the inner loop that goes on with a sum of the outer one, which adds nothing itself;
  * NULL: there is none. */
 static const ir_sum *inner_part(const ir_nest *n, const ir_sum *sum) {
-    const ir_flow *flow = n->outer.flow;
-    LLVMValueRef last = handed_on(ir_flow_incoming(flow, sum->phi, n->outer.loop->latch));
+    const ir_flow *flow = n->outer->flow;
+    LLVMValueRef last = handed_on(ir_flow_incoming(flow, sum->phi, n->outer->loop->latch));
     for (uint32_t i = 0; i < n->inner.count; i++) {
         const ir_sum *it = &n->inner.items[i];
         if (it->phi == last && it->kind == sum->kind &&
@@ -75,7 +75,7 @@ static uint32_t count_sums(const ir_sums *sums) {
     return count;
 }
 
-static bool has_effects(const ir_flow *flow, const ir_loop *loop) {
+bool ir_share_writes(const ir_flow *flow, const ir_loop *loop) {
     for (uint32_t i = 0; i < flow->insn_count; i++) {
         if (loop->holds[flow->home[i]] && ir_share_is_effect(flow->insns[i]))
             return true;
@@ -83,21 +83,21 @@ static bool has_effects(const ir_flow *flow, const ir_loop *loop) {
     return false;
 }
 
-ev_status ir_nest_find(const ir_flow *flow, const ir_loop *outer, uint32_t threads, ir_nest *out,
-                       ev_error *err) {
+ev_status ir_nest_find(const ir_flow *flow, const ir_loop *outer, uint32_t threads, ir_sums *sums,
+                       ir_nest *out, ev_error *err) {
     const ir_loop *inner = only_child(flow, outer);
     if (!inner)
         return ev_fail(err, EV_BAD, "the loop does not have one loop inside");
-    if (has_effects(flow, outer))
+    if (ir_share_writes(flow, outer))
         return ev_fail(err, EV_BAD, "the turns of the loop write");
-    *out = (ir_nest){.rows = threads > 2 * IR_WARP ? threads / IR_WARP : 2};
-    EV_TRY(ir_sums_find(flow, outer, out->rows, &out->outer, err));
+    *out = (ir_nest){.rows = threads > 2 * IR_WARP ? threads / IR_WARP : 2, .outer = sums};
+    EV_TRY(ir_sums_find(flow, outer, out->rows, sums, err));
     EV_TRY(ir_sums_find(flow, inner, threads / out->rows, &out->inner, err));
-    bool runs = out->outer.runs || out->inner.runs;
-    bool picks = out->outer.key != IR_NONE || out->inner.key != IR_NONE;
-    bool goes_on = out->outer.any && count_sums(&out->outer) == count_sums(&out->inner);
-    for (uint32_t i = 0; i < out->outer.count; i++) {
-        const ir_sum *it = &out->outer.items[i];
+    bool runs = sums->runs || out->inner.runs;
+    bool picks = sums->key != IR_NONE || out->inner.key != IR_NONE;
+    bool goes_on = sums->any && count_sums(sums) == count_sums(&out->inner);
+    for (uint32_t i = 0; i < sums->count; i++) {
+        const ir_sum *it = &sums->items[i];
         goes_on = goes_on && (it->kind == IR_SUM_STEP || inner_part(out, it));
     }
     if (!runs && !picks && goes_on)
@@ -108,13 +108,13 @@ ev_status ir_nest_find(const ir_flow *flow, const ir_loop *outer, uint32_t threa
 void ir_nest_share(const ir_share *share, const ir_nest *nest, ir_gather *out) {
     LLVMBuilderRef b = share->builder;
     ir_share row = *share, column = *share;
-    row.threads = nest->outer.threads;
+    row.threads = nest->outer->threads;
     column.threads = nest->inner.threads;
     LLVMValueRef columns = ir_share_number(share, column.threads);
     LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(share->place));
     LLVMSetCurrentDebugLocation2(b, NULL);
     row.place = LLVMBuildUDiv(b, share->place, columns, "");
     column.place = LLVMBuildURem(b, share->place, columns, "");
-    ir_share_turns(&row, &nest->outer, out);
+    ir_share_turns(&row, nest->outer, out);
     ir_share_counters(&column, &nest->inner);
 }

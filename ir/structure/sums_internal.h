@@ -115,12 +115,14 @@ ev_status ir_share_rounds(const ir_share *share, const ir_sums *sums, ir_gather 
 /* Two loops, one in the other, that make the same sums (nest.c). */
 typedef struct ir_nest {
     uint32_t rows; /* of the group's threads */
-    ir_sums outer, inner;
+    const ir_sums *outer;
+    ir_sums inner;
 } ir_nest;
-/* EV_BAD, with the reason: the turns of the loop and of the one inside cannot be shared by rows of
- * `threads` threads, 4 at least and a power of two. */
-ev_status ir_nest_find(const ir_flow *flow, const ir_loop *outer, uint32_t threads, ir_nest *out,
-                       ev_error *err) EV_CHECKED;
+/* Fills in the sums of the loop `outer`, which `out` then refers to. `threads` of the group: 4 at
+ * least and a power of two. EV_BAD, with the reason: their rows cannot share the turns of the loop
+ * and of the one inside. */
+ev_status ir_nest_find(const ir_flow *flow, const ir_loop *outer, uint32_t threads, ir_sums *sums,
+                       ir_nest *out, ev_error *err) EV_CHECKED;
 /* What ir_share_turns does, for both loops; `out` is of the outer one. */
 void ir_nest_share(const ir_share *share, const ir_nest *nest, ir_gather *out);
 /* EV_BAD, with the reason: the turns of a loop with running sums cannot be made together. */
@@ -138,6 +140,8 @@ void ir_share_close(const ir_gather *gather);
 LLVMValueRef ir_share_mask(const ir_share *share, uint32_t lanes);
 /* Whether an instruction has an effect that one thread of a group must have for all. */
 bool ir_share_is_effect(LLVMValueRef insn);
+/* Whether a loop holds such an instruction. */
+bool ir_share_writes(const ir_flow *flow, const ir_loop *loop);
 /* Moves an instruction to the end of a block of code. */
 void ir_share_move(const ir_share *share, LLVMValueRef insn, LLVMBasicBlockRef block);
 /* Puts what stands before `first` in its block of code into a new block, which all that led to the

@@ -117,14 +117,6 @@ static ev_status check_deeds(const teaming *t, ev_error *err) {
 /* ---- which loops are spread -------------------------------------------------------------------
  */
 
-/* Whether a loop is worth to be spread: it makes a sum or has effects. */
-static bool does_work(const teaming *t, const ir_sums *sums) {
-    bool any = sums->any;
-    for (uint32_t i = 0; i < t->flow.insn_count; i++)
-        any |= sums->loop->holds[t->flow.home[i]] && ir_share_is_effect(t->flow.insns[i]);
-    return any;
-}
-
 static bool is_in_spread(const teaming *t, uint32_t loop) {
     for (uint32_t up = t->flow.loops[loop].parent; up != IR_NONE; up = t->flow.loops[up].parent) {
         for (uint32_t k = 0; k < t->loop_count; k++) {
@@ -144,11 +136,12 @@ static bool is_around(const teaming *t, uint32_t loop) {
 /* Takes a loop with the one inside, if the edit is of such nests. `why`: what stands against it. */
 static bool takes_nest(teaming *t, const ir_loop *loop, ev_error *why) {
     ir_nest *nest = &t->nests[t->loop_count];
-    if (!t->is_nested || ir_nest_find(&t->flow, loop, t->size, nest, why) != EV_OK) {
+    ir_sums *sums = &t->loops[t->loop_count];
+    if (!t->is_nested || ir_nest_find(&t->flow, loop, t->size, sums, nest, why) != EV_OK) {
         nest->rows = 0;
         return false;
     }
-    t->loops[t->loop_count++] = nest->outer;
+    t->loop_count++;
     return true;
 }
 
@@ -171,7 +164,7 @@ static ev_status list_loops(teaming *t, ev_error *err) {
                           "the team are not lanes side by side");
         else if (sums->runs && ir_running_check(&t->share, sums, &why) != EV_OK)
             continue;
-        else if (does_work(t, sums))
+        else if (sums->any || ir_share_writes(&t->flow, loop)) /* else it is not worth it */
             t->loop_count++;
     }
     bool nests = false;
